@@ -1,107 +1,102 @@
-"""The watched folders of many namespaces, in a few groups: a new namespace does not register all others again.
-
-The groups are of very different sizes. A new namespace begins a group of its own, which takes in the smaller ones, so each
-folder is registered again a few times at most, and a few threads watch any number of namespaces.
-"""
+"""The watched folders of all namespaces: which of them have a moved release, and whether the list of them has changed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
-from watchfiles import Change, awatch
-
-from api.runtime.jobs.background import run_in_thread
+from api.runtime.serving.folder_events import ENTRIES, FILES, LOST, FolderEvents
 from gitstore.git.lock import PACKED_REFS
 from gitstore.layout import RELEASE_REF
 
-_STEP_MILLISECONDS = 20
-_RATIO = 8  # of the sizes of a group and the next smaller one, at least
-
-Loader = Callable[[Collection[str]], Awaitable[None]]
+_SUFFIX = ".git"
 
 
-class _Group:
-    """Some namespaces whose folders are registered together."""
+class _Watched(NamedTuple):
+    """A watched namespace: the inode of its repository, since another may come in its place, and its folders' numbers."""
 
-    def __init__(self, root: Path, names: frozenset[str], load: Loader, failed: asyncio.Event) -> None:
-        self.names = names
-        self._root = root
-        self._load = load
-        self._failed = failed
-        self._ended = asyncio.Event()
-        self._task = asyncio.create_task(self._run())
-        self._task.add_done_callback(self._note_end)
-
-    async def _run(self) -> None:
-        folders = [folder for name in sorted(self.names) for folder in _folders(self._root / f"{name}.git")]
-        watched = awatch(
-            *folders, recursive=False, step=_STEP_MILLISECONDS, watch_filter=_matters, stop_event=self._ended
-        )
-        async for changes in watched:
-            await self._load({namespace_of(self._root, path) for _, path in changes})
-
-    def _note_end(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and task.exception() is not None:
-            self._failed.set()
-
-    async def stop(self) -> None:
-        """End the group after the work that it does now; raise the error that ended it before, if any."""
-        self._ended.set()
-        await self._task
-
-    async def cancel(self) -> None:
-        """End the group now; raise the error that ended it before, if any."""
-        self._task.cancel()
-        await self._task
+    inode: int
+    folders: tuple[int, ...]
 
 
 class WatchedNamespaces:
-    """The groups of one worker; `failed` is set when one of them has ended by an error, which `stop` raises."""
+    """The namespaces of one worker. `follow` may run in another thread than all else."""
 
-    def __init__(self, root: Path, load: Loader, failed: asyncio.Event) -> None:
+    def __init__(self, root: Path, events: FolderEvents) -> None:
+        self.listed = asyncio.Event()
+        """Set if a namespace may have been added or removed; at first too."""
+        self.moved = asyncio.Event()
+        """Set if a release may have moved."""
         self._root = root
-        self._load = load
-        self._failed = failed
-        self._lock = asyncio.Lock()
-        self._groups: list[_Group] = []  # the largest first
-        self._known: Mapping[str, int] = {}  # with the inode of each repository: another may come in its place
+        self._events = events
+        self._moved = set[str]()
+        self._watched = dict[str, _Watched]()
+        self._files = dict[int, tuple[str, str]]()  # the namespace of each folder, and the file that matters in it
+        self._list = events.add(root, ENTRIES)
+        self.listed.set()
 
-    async def follow(self, find: Callable[[], Mapping[str, int]]) -> None:
-        """Watch and load the new ones of all namespaces that exist now; `find` returns them, with their inodes."""
-        async with self._lock:
-            found = await run_in_thread(find)
-            new = {name for name, number in found.items() if number and self._known.get(name) != number}
-            self._known = found
-            if new:
-                await self._add(frozenset(new))
-        await self._load(sorted(new))
+    def take_moved(self) -> list[str]:
+        """Return the namespaces whose release may have moved since the last call."""
+        self.moved.clear()
+        names, self._moved = self._moved, set()
+        return sorted(names)
 
-    async def _add(self, names: frozenset[str]) -> None:
-        replaced = []
-        while self._groups and len(self._groups[-1].names) < _RATIO * len(names):
-            replaced.append(self._groups.pop())
-            names |= replaced[-1].names & self._known.keys()
-        self._groups.append(_Group(self._root, names, self._load, self._failed))
-        await asyncio.sleep(0)  # the group registers its folders; until then, the replaced ones go on
-        await asyncio.gather(*(group.stop() for group in replaced), return_exceptions=True)  # the new one fails too
+    def follow(self, names: list[str]) -> list[str]:
+        """Watch these namespaces and no others; return the new ones, also those in the place of others. Raises OSError."""
+        found = {name: inode for name in names if (inode := _inode(self._root / f"{name}{_SUFFIX}"))}
+        for name in [name for name, known in self._watched.items() if found.get(name) != known.inode]:
+            for folder in self._watched.pop(name).folders:  # before others: a renamed one would have the same number
+                self._events.remove(folder)
+                del self._files[folder]
+        new = sorted(found.keys() - self._watched.keys())
+        for name in new:
+            self._watched[name] = _Watched(found[name], tuple(self._watch(name)))
+        return new
 
-    async def stop(self) -> None:
-        """End all groups; raise the error of a failed one."""
-        groups, self._groups = self._groups, []
-        ends = await asyncio.gather(*(group.cancel() for group in groups), return_exceptions=True)
-        for error in ends:
-            if isinstance(error, Exception):
-                raise error
+    def collect(self) -> None:
+        """Take the events that have happened."""
+        for event in self._events.read():
+            if event.folder == LOST:
+                self._moved.update(self._watched)
+                self.listed.set()
+            elif event.folder == self._list:
+                if event.name.endswith(_SUFFIX):
+                    self.listed.set()
+            else:
+                name, file = self._files.get(event.folder, ("", ""))
+                if name and event.name == file:
+                    self._moved.add(name)
+        if self._moved:
+            self.moved.set()
+
+    def _watch(self, name: str) -> Iterator[int]:
+        repository = self._root / f"{name}{_SUFFIX}"
+        release = repository / RELEASE_REF
+        for folder, file in ((repository, PACKED_REFS), (release.parent, release.name)):
+            with suppress(FileNotFoundError, NotADirectoryError):  # removed meanwhile, which is an event of the list
+                number = self._events.add(folder, FILES)
+                self._files[number] = name, file
+                yield number
 
 
-def namespace_of(root: Path, path: str) -> str:
-    """Return the namespace of a path below the folder of all repositories."""
-    return Path(path).relative_to(root).parts[0].removesuffix(".git")
+@contextmanager
+def watch_namespaces(root: Path) -> Iterator[WatchedNamespaces]:
+    """Watch the list of the namespaces, and those that are followed, until the end of the block. Raises OSError."""
+    loop, events = asyncio.get_running_loop(), FolderEvents()
+    try:
+        namespaces = WatchedNamespaces(root, events)
+        loop.add_reader(events.handle, namespaces.collect)
+        try:
+            yield namespaces
+        finally:
+            loop.remove_reader(events.handle)
+    finally:
+        events.close()
 
 
-def _folders(repository: Path) -> list[Path]:
-    return [folder for folder in (repository, (repository / RELEASE_REF).parent) if folder.is_dir()]
-
-
-def _matters(_change: Change, path: str) -> bool:
-    return path.endswith((RELEASE_REF, f"/{PACKED_REFS}"))
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0

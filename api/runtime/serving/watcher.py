@@ -6,19 +6,16 @@ It only saves time: every request checks the ref itself, and a missed event cost
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
-
-from watchfiles import Change, awatch
 
 from api import logs
 from api.data.served_data import ServedData
+from api.runtime.jobs.background import run_in_thread
 from api.runtime.jobs.background_task import TaskService
 from api.runtime.serving.release_loader import ReleaseLoader
-from api.runtime.serving.watched_namespaces import WatchedNamespaces
+from api.runtime.serving.watched_namespaces import WatchedNamespaces, watch_namespaces
 from gitstore.errors import StoreError
 from gitstore.store.store import Store
 
-_STEP_MILLISECONDS = 100
 _RETRY_SECONDS = 5.0
 
 _log = logs.logger("watcher")
@@ -40,42 +37,45 @@ class Watcher(TaskService):
 
     async def _run(self) -> None:
         while True:
+            self._again.clear()
             try:
                 await self._watch()
-            except (OSError, RuntimeError) as ex:
+            except OSError as ex:
                 # For example, the user has too many inotify instances. Requests check the refs themselves, so only time
                 # is lost: https://man7.org/linux/man-pages/man7/inotify.7.html
                 _log.warning("watcher_failed", error=str(ex))
-                self._again.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_RETRY_SECONDS):
                         await self._again.wait()
 
     async def _watch(self) -> None:
         """Load and watch all namespaces, and those that come later; end if the watched folders may be others."""
-        self._again.clear()
-        root = self._store.directory.repositories
-        namespaces = WatchedNamespaces(root, self._warm, self._again)
-        additions = asyncio.create_task(self._watch_additions(root, namespaces))
-        await asyncio.sleep(0)  # it registers the folder of all namespaces, before they are listed
-        try:
-            await namespaces.follow(self._find)
-            await additions
-        finally:
-            additions.cancel()
-            await asyncio.gather(additions, return_exceptions=True)
-            await namespaces.stop()
+        with watch_namespaces(self._store.directory.repositories) as namespaces:
+            works = (self._again.wait(), self._follow_list(namespaces), self._follow_moves(namespaces))
+            tasks = [asyncio.create_task(work) for work in works]
+            try:
+                ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+            for task in ended:
+                task.result()
 
-    async def _watch_additions(self, root: Path, namespaces: WatchedNamespaces) -> None:
-        """Follow the namespaces that are added or removed."""
-        events = awatch(root, recursive=False, step=_STEP_MILLISECONDS, watch_filter=_matters, stop_event=self._again)
-        async for _ in events:
-            await namespaces.follow(self._find)
+    async def _follow_list(self, namespaces: WatchedNamespaces) -> None:
+        """Watch and load the namespaces that are added."""
+        while True:
+            await namespaces.listed.wait()
+            namespaces.listed.clear()
+            await self._warm(await run_in_thread(self._watch_new, namespaces))
 
-    def _find(self) -> dict[str, int]:
-        """Return the names of all namespaces, each with the inode of its repository; 0 without one."""
-        root = self._store.directory.repositories
-        return {name: _inode(root / f"{name}.git") for name in self._store.directory.namespaces()}
+    def _watch_new(self, namespaces: WatchedNamespaces) -> list[str]:
+        return namespaces.follow(self._store.directory.namespaces())
+
+    async def _follow_moves(self, namespaces: WatchedNamespaces) -> None:
+        while True:
+            await namespaces.moved.wait()
+            await self._warm(namespaces.take_moved())
 
     async def _warm(self, names: Iterable[str]) -> None:
         for name in names:
@@ -83,14 +83,3 @@ class Watcher(TaskService):
                 return
             with suppress(StoreError, OSError):  # requests get the error, and /health/ready reports it
                 await self._releases.namespace(name)
-
-
-def _matters(_change: Change, path: str) -> bool:
-    return path.endswith(".git")
-
-
-def _inode(path: Path) -> int:
-    try:
-        return path.stat().st_ino
-    except OSError:
-        return 0

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import watchfiles
 
-from api.runtime.serving import watched_namespaces
+from api.runtime.serving.folder_events import LOST, FolderEvent, FolderEvents
 from api.runtime.serving.release_loader import ReleaseLoader
 from api.runtime.serving.watcher import Watcher
 from gitstore.store.store import Store, create_store
@@ -87,23 +86,24 @@ def copy(store: Store, name: str) -> None:
 def test_a_new_namespace_registers_few_folders_and_all_are_watched(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    registered = list[int]()
+    registered = list[Path]()
+    add = FolderEvents.add
 
-    def awatch(*folders: Path, **options: Any) -> AsyncIterator[set[tuple[Any, str]]]:
-        registered.append(len(folders))
-        return watchfiles.awatch(*folders, **options)
+    def note(events: FolderEvents, folder: Path, kinds: int) -> int:
+        registered.append(folder)
+        return add(events, folder, kinds)
 
-    monkeypatch.setattr(watched_namespaces, "awatch", awatch)
+    monkeypatch.setattr(FolderEvents, "add", note)
     for number in range(MANY - 1):
         copy(store, f"n{number}")
 
     async def run() -> None:
         async with watching(store) as watched:
-            assert registered == [2 * MANY]
+            assert len(registered) == 1 + 2 * MANY
             for number in range(NEW):
                 copy(store, f"new{number}")
                 await watched.wait_for(f"new{number}", watched.loaded["first"])
-            assert sum(registered[1:]) <= NEW * 20, registered
+            assert len(registered) == 1 + 2 * (MANY + NEW)
             for name in ("first", "n7", *(f"new{number}" for number in range(NEW))):
                 await watched.wait_for(name, watched.push(name))
 
@@ -135,4 +135,47 @@ def test_a_restarted_watcher_watches_all(store: Store) -> None:
             watched.watcher.restart()
             await watched.wait_for("first", watched.push("first"))
 
+    asyncio.run(run())
+
+
+def test_removed_and_renamed_namespaces_are_watched_as_they_are(store: Store) -> None:
+    async def run() -> None:
+        async with watching(store) as watched:
+            copy(store, "old")
+            await watched.wait_for("old", watched.loaded["first"])
+            path = store.directory.namespace("old").repository
+            path.rename(path.with_name("new.git"))
+            await watched.wait_for("new", watched.loaded["first"])
+            await watched.wait_for("new", watched.push("new"))
+            await watched.wait_for("first", watched.push("first"))
+
+    asyncio.run(run())
+
+
+def test_packed_refs_are_an_event(store: Store) -> None:
+    async def run() -> None:
+        async with watching(store) as watched:
+            path = store.directory.namespace("first").repository
+            run_git(path, "pack-refs", "--all")
+            await watched.wait_for("first", watched.push("first"))
+            commit = run_git(path, "commit-tree", "release^{tree}", "-p", "release", data=b"Change nothing")
+            (path / "refs/heads/release").unlink()
+            packed = path / "packed-refs"
+            earlier = run_git(path, "rev-parse", "release")
+            packed.with_name("new").write_text(packed.read_text().replace(earlier, commit))
+            packed.with_name("new").replace(packed)
+            await watched.wait_for("first", commit)
+
+    asyncio.run(run())
+
+
+def test_lost_events_load_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        async with watching(store) as watched:
+            monkeypatch.setattr(FolderEvents, "read", lambda events: [FolderEvent(LOST, "")][: len(read(events))])
+            copy(store, "later")
+            await watched.wait_for("later", watched.loaded["first"])
+            await watched.wait_for("first", watched.push("first"))
+
+    read = FolderEvents.read
     asyncio.run(run())
