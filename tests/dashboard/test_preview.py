@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.cli.preview.conftest import make_repository
-from tests.cli.preview.world import RunningPreview, previewing
+from tests.cli.preview.world import RunningPreview, make_repository, previewing
 from tests.dashboard.conftest import opening_pages
 from tests.dashboard.test_pages import PROJECT_PARTS, SETTINGS, violations
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.preview.world import RunningPreview, copy_sample, git, previewing
+from tests.cli.preview.world import RunningPreview, make_repository, previewing
 
 
 @pytest.fixture
@@ -22,25 +22,9 @@ def folder(tmp_path: Path) -> Path:
     return make_repository(tmp_path / "acme")
 
 
-def make_repository(folder: Path) -> Path:
-    """Copy the sample content into a new repository, and commit it."""
-    copy_sample(folder)
-    git(folder, "init", "-q", "-b", "main")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", "Begin")
-    return folder
-
-
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPreview]:
     """Return a running preview of the sample content for tests that change no file."""
     scratch = tmp_path_factory.mktemp("shared")
     with previewing(make_repository(scratch / "acme"), scratch) as running:
-        yield running
-
-
-@pytest.fixture
-def preview(folder: Path, scratch: Path) -> Iterator[RunningPreview]:
-    """Return a running preview of the sample content."""
-    with previewing(folder, scratch) as running:
         yield running

@@ -5,13 +5,24 @@ import random
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import httpx
+import pytest
 
-from tests.cli.preview.world import SECONDS, RunningPreview, State, git, list_tree, previewing, read_folder
+from tests.cli.preview.world import (
+    SECONDS,
+    RunningPreview,
+    State,
+    git,
+    list_tree,
+    make_repository,
+    previewing,
+    read_folder,
+)
 from tests.cli.rule_folders import PROJECT, flow, project, write
 from tests.service import wait_until
 
@@ -23,6 +34,46 @@ CURL = ("curl", "-sS", "-i", "-H", "Prefer: wait=50", "-H", "Authorization: Bear
 def add(path: Path, source: str) -> str:
     """Return the text of a file with one more rule."""
     return path.read_text(encoding="utf-8") + _RULE.format(source)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPreview]:
+    """Return a running preview of the sample content for all tests that save files in it."""
+    scratch, folder = tmp_path_factory.mktemp("kept"), make_repository(tmp_path_factory.mktemp("saved") / "acme")
+    git(folder, "tag", "first")
+    with previewing(folder, scratch) as running:
+        yield running
+
+
+@pytest.fixture
+def folder(kept: RunningPreview) -> Path:
+    """Return the folder of the preview."""
+    return kept.folder
+
+
+@pytest.fixture
+def preview(kept: RunningPreview, folder: Path) -> RunningPreview:
+    """Return the preview as after its start: it serves the sample content, and has printed that nothing differs from HEAD."""
+    (folder / ".git/index.lock").unlink(missing_ok=True)
+    git(folder, "checkout", "-q", "-f", "-B", "main", "first")
+    git(folder, "clean", "-q", "-ffdx")
+    last = f"/before/{len(kept.printed)}"
+    (folder / _FILE).write_text(add(folder / _FILE, last), encoding="utf-8")
+    read = replace(kept, begins=_end_of(kept, f"+ redirect {last}\n"))
+    git(folder, "checkout", "-q", "--", _FILE)
+    _end_of(read, "No rule differs from HEAD (main, ")
+    assert last not in (read.sources("shop") or ())
+    return read
+
+
+def _end_of(preview: RunningPreview, text: str) -> int:
+    """Wait until the report of a save with this text is complete; return the length of the output."""
+
+    def is_complete() -> bool:
+        return " passed: 0 errors, 0 warnings.\n" in preview.printed.partition(text)[2]
+
+    wait_until(is_complete, SECONDS, f"the report with {text!r} in {preview.printed}")
+    return preview.begins + len(preview.printed)
 
 
 def test_a_save_is_served_and_reported_since_head(preview: RunningPreview, folder: Path) -> None:
@@ -153,16 +204,18 @@ def test_links_are_refused_and_not_followed(preview: RunningPreview, folder: Pat
     preview.wait_for("It is as served before.")
 
 
-def test_the_folder_is_removed_and_made_again(preview: RunningPreview, folder: Path, tmp_path: Path) -> None:
-    good = preview.sources("shop")
-    folder.rename(tmp_path / "away")
-    preview.wait_for("contains no project")
-    assert preview.sources("shop") == good
-    folder.mkdir()
-    project(folder / "shop")
-    wait_until(lambda: preview.sources("shop") == ["/old"], SECONDS, "the new folder")
-    (folder / "shop/redirects.yaml").write_text(flow("/again"), encoding="utf-8")
-    wait_until(lambda: preview.sources("shop") == ["/again"], SECONDS, "a save in the new folder")
+def test_the_folder_is_removed_and_made_again(tmp_path: Path, scratch: Path) -> None:
+    folder = make_repository(tmp_path / "acme")
+    with previewing(folder, scratch) as preview:
+        good = preview.sources("shop")
+        folder.rename(tmp_path / "away")
+        preview.wait_for("contains no project")
+        assert preview.sources("shop") == good
+        folder.mkdir()
+        project(folder / "shop")
+        wait_until(lambda: preview.sources("shop") == ["/old"], SECONDS, "the new folder")
+        (folder / "shop/redirects.yaml").write_text(flow("/again"), encoding="utf-8")
+        wait_until(lambda: preview.sources("shop") == ["/again"], SECONDS, "a save in the new folder")
 
 
 def test_a_start_with_errors_serves_nothing_until_they_are_fixed(tmp_path: Path, scratch: Path) -> None:
@@ -229,7 +282,8 @@ def test_waiting_agents_get_the_next_save(preview: RunningPreview, folder: Path)
     assert "/awaited" in (preview.sources("shop") or ())
 
 
-def test_nothing_is_written_in_the_folder(folder: Path, scratch: Path) -> None:
+def test_nothing_is_written_in_the_folder(tmp_path: Path, scratch: Path) -> None:
+    folder = make_repository(tmp_path / "acme")
     before = list_tree(folder)
     with previewing(folder, scratch) as preview:
         (folder / _FILE).write_text(add(folder / _FILE, "/temporary"), encoding="utf-8")

@@ -34,11 +34,13 @@ class RunningPreview:
     process: "subprocess.Popen[bytes]"
     client: httpx.Client
     namespace: str
+    begins: int = 0
+    """The characters of the output that earlier tests have read."""
 
     @property
     def printed(self) -> str:
         """The output so far."""
-        return self.out.read_text(encoding="utf-8")
+        return self.out.read_text(encoding="utf-8")[self.begins :]
 
     def wait_for(self, text: str, count: int = 1) -> str:
         """Wait until a text was printed so many times; return the output."""
@@ -124,6 +126,15 @@ def copy_sample(into: Path) -> Path:
     """Copy the sample content, which a test then changes."""
     shutil.copytree(SAMPLE, into)
     return into
+
+
+def make_repository(folder: Path) -> Path:
+    """Copy the sample content into a new repository, and commit it."""
+    copy_sample(folder)
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "Begin")
+    return folder
 
 
 def list_tree(folder: Path) -> dict[str, tuple[int, int, int]]:
