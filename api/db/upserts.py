@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 
 
 def upsert(connection: Connection, table: Table) -> Any:
@@ -16,7 +16,11 @@ def insert_for(dialect: str, table: Table) -> Any:
     """Return an insert of a dialect by its name, which has `on_conflict_do_update`."""
     # SQLAlchemy 2.1: the inserts of both dialects have no class in common.
     # https://docs.sqlalchemy.org/en/21/dialects/sqlite.html#insert-on-conflict-upsert
-    return postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
+    if dialect == "postgresql":
+        from sqlalchemy.dialects import postgresql  # noqa: PLC0415 - 20 modules that SQLite needs not
+
+        return postgresql.insert(table)
+    return sqlite.insert(table)
 
 
 def put_row(

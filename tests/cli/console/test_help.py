@@ -1,5 +1,7 @@
 """The help of the command line: every command, every argument and option, and every setting."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import click
@@ -50,6 +52,20 @@ def test_every_command_has_a_summary_that_is_a_whole_sentence_in_lists(path: tup
     summary = ALL[path].get_short_help_str(limit=LONGEST_SUMMARY)
     assert summary.endswith("."), summary
     assert not summary.endswith("..."), summary
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_has_the_summary_of_each(name: str) -> None:
+    assert COMMANDS[name].summary == ALL[(name,)].get_short_help_str(limit=LONGEST_SUMMARY)
+
+
+def test_the_list_of_commands_is_shown_without_importing_them() -> None:
+    """Guard: the import of all took two seconds."""
+    code = "import sys; from cli.main import COMMANDS, waypost; waypost.main(['--help'], standalone_mode=False)"
+    code += "; print([entry for entry in COMMANDS.values() if f'cli.{entry.module}' in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "serve      Serve the data" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 @each_command
