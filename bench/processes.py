@@ -41,13 +41,8 @@ def _schedstat(path: Path) -> tuple[int, int]:
 
 def descendants(pid: int) -> set[int]:
     """Return the processes that a process has started, and theirs."""
-    children = {child for thread in _threads(pid) for child in child_pids(pid, thread)}
+    children = child_pids(pid)
     return children.union(*map(descendants, children))
-
-
-def _threads(pid: int) -> list[int]:
-    """Return the threads of a process, each of which has children of its own; none once it has ended."""
-    return [int(path.name) for path in Path("/proc").glob(f"{pid}/task/*")]
 
 
 def private_megabytes(pid: int) -> float:

@@ -9,7 +9,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial, wraps
 from multiprocessing.reduction import ForkingPickler
@@ -54,23 +54,24 @@ def _causing(callback: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]
 
 
 def _pass_on() -> None:
-    """Also record the work that requests give to pools."""
+    """Also record the work that requests give to threads and other processes."""
     if RECORD in _files:
         return
     _files[RECORD] = os.open(os.environ[RECORD], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    to_thread, to_process = ThreadPoolExecutor.submit, ProcessPoolExecutor.submit
+    to_thread, to_bytes = ThreadPoolExecutor.submit, ForkingPickler.dumps
 
     def submit_to_thread(pool: ThreadPoolExecutor, work: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         recorded = partial(_record, work) if _is_caused.get() else work
         return to_thread(pool, recorded, *args, **kwargs)
 
-    def submit_to_process(pool: ProcessPoolExecutor, work: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        if not _is_caused.get():
-            return to_process(pool, work, *args, **kwargs)
-        return to_process(pool, _unpack, bytes(ForkingPickler.dumps((work, args, kwargs))))
+    def dumps(work: Any, protocol: Any = None) -> memoryview:
+        """Pickle what is passed to another process; work is wrapped, a result is not."""
+        if not (_is_caused.get() and callable(work)):
+            return to_bytes(work, protocol)
+        return to_bytes(partial(_unpack, bytes(to_bytes(work, protocol))), protocol)
 
     ThreadPoolExecutor.submit = submit_to_thread  # type: ignore[method-assign, assignment]  # the pools offer no hook
-    ProcessPoolExecutor.submit = submit_to_process  # type: ignore[method-assign, assignment]  # the pools offer no hook
+    ForkingPickler.dumps = dumps  # type: ignore[method-assign, assignment]  # nor does multiprocessing
 
 
 def _unpack(packed: bytes) -> Any:
@@ -80,8 +81,7 @@ def _unpack(packed: bytes) -> Any:
 
 
 def _do(packed: bytes) -> Any:
-    work, args, kwargs = pickle.loads(packed)  # noqa: S301 - from the process that started this one
-    return work(*args, **kwargs)
+    return pickle.loads(packed)()  # noqa: S301 - from the process that started this one
 
 
 def _record(work: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,6 +31,7 @@ DATASETS = Path(os.environ.get("WAYPOST_TEST_DATASETS", ROOT.parent / "shared" /
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0
 STEP_SECONDS = 0.02
+FORKER = "waypost-forks"
 _LISTENING = "Listening at: "
 _FIRST_REFUSAL = 400
 
@@ -57,6 +58,11 @@ class Service:
     def workers(self) -> set[int]:
         """Return the process ids of gunicorn's workers."""
         return child_pids(self.process.pid)
+
+    def job_processes(self) -> set[int]:
+        """Return the process ids of the workers' processes for jobs: the children of their fork servers."""
+        forkers = {child for worker in self.workers() for child in child_pids(worker) if name_of(child) == FORKER}
+        return {job for forker in forkers for job in child_pids(forker)}
 
     def as_token(self, token: str) -> httpx.Client:
         """Return another client that sends this token; the caller closes it."""
@@ -115,16 +121,21 @@ def wait_until(probe: Callable[[], T | None], seconds: float, description: str) 
         time.sleep(STEP_SECONDS)
 
 
-def child_pids(pid: int, thread: int | None = None) -> set[int]:
-    """Return the process ids of the children that a thread of a process has started, its first one unless another is given.
+def child_pids(pid: int) -> set[int]:
+    """Return the process ids of the children of a process, by whichever thread it started them; empty once it has ended."""
+    found: set[int] = set()
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):  # the kernel lists them by thread
+        with suppress(OSError):
+            found |= {int(child) for child in children.read_text(encoding="ascii").split()}
+    return found
 
-    Empty once it has ended.
-    """
+
+def name_of(pid: int) -> str:
+    """Return the name of a process; empty once it has ended."""
     try:
-        text = Path(f"/proc/{pid}/task/{thread or pid}/children").read_text(encoding="ascii")
-    except FileNotFoundError:
-        return set()
-    return {int(child) for child in text.split()}
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
 
 
 def _is_fault(line: str) -> bool:

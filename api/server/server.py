@@ -14,6 +14,7 @@ from gunicorn.app.base import BaseApplication
 
 from api import logs
 from api.app.app import Application
+from api.runtime.jobs.fork_server import fork_server
 from api.server.connection import Connection
 from api.server.gunicorn_names import check_gunicorn
 from api.server.master import Master, merge_ended_workers, open_metrics_store, reset_signals
@@ -127,6 +128,12 @@ def raise_file_limit(connections: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
+def begin_worker(arbiter: Any, worker: Any) -> None:
+    """Prepare a new worker before it has threads and files of its own."""
+    reset_signals(arbiter, worker)
+    fork_server.start()
+
+
 def options(settings: Settings) -> dict[str, object]:
     """Return gunicorn's options for these settings."""
 
@@ -145,7 +152,7 @@ def options(settings: Settings) -> dict[str, object]:
         "asgi_loop": "uvloop",
         "asgi_lifespan": "on",
         "preload_app": False,
-        "post_fork": reset_signals,
+        "post_fork": begin_worker,
         "child_exit": close,
         "timeout": HEARTBEAT_SECONDS,
         "graceful_timeout": settings.graceful_timeout,

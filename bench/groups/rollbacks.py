@@ -23,12 +23,11 @@ from gitstore.drafts.edits import Put
 from gitstore.drafts.importing import ImportOptions
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.store import Store, create_store
-from tests.service import Service, child_pids, wait_until
+from tests.service import Service, wait_until
 
 _TURNS = 5
 _TARGET = at_most(300)
 _HISTORY_TARGET = at_most(100)
-_IMPORTING = 2.0  # seconds
 _NAME = DraftName(BIG, DEFAULT_DRAFT)
 # Publishes: without rules; with 100,000; with another target of one; with another target of each.
 _EMPTY, _FIRST, _ONE, _ALL = 1, 2, 3, 4
@@ -86,9 +85,7 @@ def measure(bench: Workbench) -> Iterator[Figure]:
 def _first(site: Site, store: Store, step: _Step) -> _Duration:
     """Take a step as the first call after a start, once the worker has a prewarmed process."""
     with site.serving() as service, service.as_token(site.admin) as client:
-        worker = next(iter(service.workers()))
-        wait_until(lambda: len(child_pids(worker)) > 1, 30, "a prewarmed process")
-        time.sleep(_IMPORTING)
+        wait_until(service.job_processes, 30, "a prewarmed process")
         return _step(service, client, store, step)
 
 
@@ -137,8 +134,7 @@ def _measure_history(client: httpx.Client, source: str) -> Figure:
 
 
 def _processor(service: Service) -> float:
-    workers = service.workers()
-    return sum(processor_seconds(pid) for worker in workers for pid in (worker, *child_pids(worker)))
+    return sum(map(processor_seconds, service.workers() | service.job_processes()))
 
 
 def _figures(steps: Sequence[_Step], rounds: Sequence[Sequence[_Duration]]) -> Iterator[Figure]:

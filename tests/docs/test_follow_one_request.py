@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.docs.house import import_graph, imports_between
 from tests.docs.picture import Picture, read_picture
 from tests.docs.recorded import Call, Recorded, Recording, recorded_service
 from tests.e2e.caller import Caller
+from tests.e2e.pusher import Pusher
 from tests.service import ROOT
 
 TEXT = (ROOT / "docs" / "explanation" / "follow-one-request.md").read_text("utf-8")
@@ -101,7 +103,12 @@ def test_the_picture_names_only_what_is_there(picture: Picture) -> None:
     assert joined == {*picture.paths, *picture.stores, *picture.people}
 
 
-def test_a_publish_and_a_read_take_the_way_of_the_picture(recorded_read: Recording, picture: Picture) -> None:
+def test_a_push_a_publish_and_a_read_take_the_way_of_the_picture(
+    service: Recorded, recorded_read: Recording, picture: Picture, tmp_path: Path
+) -> None:
+    pusher = Pusher.of(service.place, tmp_path / "clone")
+    pusher.commit("shop/pages/note.txt", "one\n")
+    pusher.pushed("origin", "HEAD:topic")
     called = {call.file for call in Recording(recorded_read.record, 0).calls()}
     unused = {path for path in picture.paths.values() if not any(file.startswith(path) for file in called)}
     assert unused <= {"api/events"}  # events follow a publish in the background, by chance in the context of a request

@@ -14,7 +14,7 @@ from content.records.record import identity_id
 from gitstore.git.lock import hold
 from tests.e2e.git import Clone, check_repository, git
 from tests.e2e.world import Place, World, open_world, redirect
-from tests.service import WAYPOST, child_pids, running, wait_until
+from tests.service import WAYPOST, running, wait_until
 
 READS = ("/version", "/redirects", "/pages", "", "/draft", "/draft/redirects", "/history")
 Prepare = Callable[[Place, Path], dict[str, Any]]
@@ -144,8 +144,7 @@ def test_a_publish_whose_process_is_killed(mortal: World) -> None:
 
 def helpers_at(world: World, file: Path) -> set[int]:
     """Return the processes that work for the service's workers and have a file open."""
-    helpers = {child for worker in world.service.workers() for child in child_pids(worker)}
-    return {pid for pid in helpers if file in open_files(pid)}
+    return {pid for pid in world.service.job_processes() if file in open_files(pid)}
 
 
 def open_files(pid: int) -> set[Path]:

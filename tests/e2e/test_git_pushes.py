@@ -376,9 +376,8 @@ def test_processes_that_are_killed_during_pushes_leave_nothing(world: World, pus
         with ThreadPoolExecutor(1) as pool:
             pushing = pool.submit(pusher.push, "origin", "HEAD:topic")
             wait_for(pushing, rng.uniform(0, 0.3))
-            for worker in service.workers():
-                for job in child_pids(worker):
-                    kill_job(job)
+            for job in service.job_processes():
+                kill_job(job)
             pushing.result()
         pusher.check_valid()
         if pusher.ref(TOPIC) != new:
@@ -397,13 +396,9 @@ def wait_for(pushing: "Future[subprocess.CompletedProcess[str]]", seconds: float
 
 
 def kill_job(pid: int) -> None:
-    """Kill a process of jobs, not the one that tracks shared resources."""
-    try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes()
-        if b"spawn_main" in words:
-            os.kill(pid, signal.SIGKILL)
-    except (FileNotFoundError, ProcessLookupError):
-        pass
+    """Kill a process of jobs, unless it has ended."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def test_the_limits_of_a_push_are_settings(tmp_path: Path) -> None:

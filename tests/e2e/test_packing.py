@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.e2e.git import check_repository
 from tests.e2e.world import Place, World
-from tests.service import child_pids, wait_until
+from tests.service import wait_until
 
 COMMITS = 400
 SECONDS = 180
@@ -43,6 +43,6 @@ def test_loose_objects_are_packed_in_the_background(place: Place, world: World) 
 
 def priorities(world: World) -> Iterator[int]:
     """Yield the niceness of each helper process."""
-    for helper in (child for worker in world.service.workers() for child in child_pids(worker)):
+    for helper in world.service.job_processes():
         with suppress(ProcessLookupError):  # ended meanwhile
             yield os.getpriority(os.PRIO_PROCESS, helper)

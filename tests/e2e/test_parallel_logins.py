@@ -12,7 +12,7 @@ import httpx
 from api.auth.logins.hash_process import NICENESS
 from tests.e2e.contract import check_answer
 from tests.e2e.world import PASSWORD, World, open_world
-from tests.service import WAYPOST, running, wait_until
+from tests.service import WAYPOST, child_pids, running, wait_until
 
 PARALLEL = 64
 CASES = (("right", 200, ""), ("wrong", 401, "invalid_credentials"), ("unknown", 403, "user_not_exist"))
@@ -84,18 +84,12 @@ def _hash_processes(world: World, log_in: Callable[[], object]) -> set[int]:
 
     def found() -> set[int]:
         log_in()
-        children = {worker: set(filter(_is_hasher, _children(worker))) for worker in world.service.workers()}
+        children = {worker: set(filter(_is_hasher, child_pids(worker))) for worker in world.service.workers()}
         return set().union(*children.values()) if all(children.values()) else set()
 
     hashers = wait_until(found, 60, "each worker to hash")
     assert {os.getpriority(os.PRIO_PROCESS, pid) for pid in hashers} == {os.getpriority(os.PRIO_PROCESS, 0) + NICENESS}
     return hashers
-
-
-def _children(pid: int) -> set[int]:
-    """Return the processes that any thread of a process started: the kernel lists them by thread."""
-    found = Path(f"/proc/{pid}/task").glob("*/children")
-    return {int(child) for path in found for child in path.read_text(encoding="ascii").split()}
 
 
 def _is_hasher(pid: int) -> bool:

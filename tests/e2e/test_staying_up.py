@@ -26,7 +26,6 @@ RELOAD_SECONDS = 20.0
 KILLS = 5
 BACK_SECONDS = 6.0
 """Two seconds on a machine with nothing else to do; the tests share theirs with each other."""
-HELPERS = 2
 """Children of a worker at rest: a process that stands by for work, and Python's own that tidies up behind it."""
 RULES = 20_000
 SLOW_CLIENTS = 500
@@ -81,7 +80,7 @@ def get(place: Place, tail: str, *headers: str) -> bytes:
 def family(service: Service) -> list[int]:
     """Count the processes of the service, and the open files of its master and of each worker."""
     workers = sorted(service.workers())
-    processes = 1 + len(workers) + sum(len(child_pids(pid)) for pid in workers)
+    processes = 1 + len(workers) + sum(len(child_pids(pid)) for pid in workers) + len(service.job_processes())
     return [processes, open_files(service.process.pid), *sorted(open_files(pid) for pid in workers)]
 
 
@@ -115,7 +114,7 @@ def reload_once(service: Service) -> float:
 def test_a_reload_fails_no_request_and_leaves_nothing_behind(shop: Place) -> None:
     service = shop.world.service
     reload_once(service)
-    wait_until(lambda: all(len(child_pids(pid)) == HELPERS for pid in service.workers()), 30, "processes to stand by")
+    wait_until(lambda: len(service.job_processes()) == len(service.workers()), 30, "processes to stand by")
     before = family(service)
     traffic, reloads, begun = Traffic(service, read_orders(shop)), 0, time.monotonic()
     with traffic.running():

@@ -25,7 +25,7 @@ def place(world: World) -> Place:
 def all_processes(world: World) -> list[int]:
     """Return the process ids of the workers and of their helpers."""
     workers = sorted(world.service.workers())
-    return [*workers, *(child for worker in workers for child in child_pids(worker))]
+    return [*workers, *(child for worker in workers for child in child_pids(worker)), *world.service.job_processes()]
 
 
 @contextmanager

@@ -2,37 +2,29 @@
 
 import asyncio
 import gc
-import logging
-import multiprocessing
 import os
+import pickle
+import select
 import signal
+import socket
 import threading
-import traceback
-from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
-from ctypes import c_int
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing.connection import wait
-from multiprocessing.sharedctypes import RawValue
-from pathlib import Path
-from typing import Generic, TypeVar
+from functools import partial
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
+from typing import TypeVar
 
-from api import logs
 from api.errors import Unavailable
-from api.runtime.jobs.memory import return_large_blocks
+from api.runtime.jobs.fork_server import fork_server
+from api.runtime.jobs.job_runner import Done, run_job
 
 T = TypeVar("T")
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _TIMEOUT_RETRY_SECONDS = 60
-# Above the worker's: on a busy core, a job takes a quarter of the time, and polls wait for it a third less (measured with
-# two busy processes on two cores). A job alone on its core takes as long as before.
-_NICENESS = 5
-# Collections of the middle generation before one of all objects, which takes 70 ms, three times a small publish. An idle
-# process makes one.
-_MIDDLE_PER_WHOLE = 100
+_END_SECONDS = 1.0  # for an idle process to end by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +58,9 @@ class JobProcess:
     """A process that runs one job at a time; `is_usable` is false once it has to be replaced."""
 
     def __init__(self) -> None:
-        # A fork of this process with threads could deadlock:
-        # https://docs.python.org/3/library/multiprocessing.html#contexts-and-start-methods
-        context = multiprocessing.get_context("spawn")
-        self._pid = RawValue(c_int, 0)  # written by the process
-        self._pool = ProcessPoolExecutor(1, context, _initialize_process, (logging.root.level, self._pid))
+        self._thread = ThreadPoolExecutor(1, "job")  # waits for the answers of the process, and for nothing else
+        self._link: _Link | None = None
+        self._is_killed = False
         self.is_usable = True
         self.jobs = 0  # that ended
         self.memory = 0  # in bytes, after the last one
@@ -78,16 +68,16 @@ class JobProcess:
     @property
     def has_started(self) -> bool:
         """False until the process runs: it has no job then."""
-        return self._pid.value != 0
+        return self._link is not None and self._link.has_process
 
     async def run(self, work: Callable[[], T], limits: JobLimits) -> T:
         """Run a job and return its result, or raise its exception, ProcessLost or JobTimeout."""
         try:
-            if not self._pid.value:  # the start does not count as time of the job
-                await asyncio.wrap_future(self._pool.submit(os.getpid))
-            result = asyncio.wrap_future(self._pool.submit(_call, work))
+            if not self.has_started:  # the start does not count as time of the job
+                await asyncio.wrap_future(self._thread.submit(self._start))
+            result = asyncio.wrap_future(self._thread.submit(self._exchange, work))
             done = await asyncio.wait_for(result, limits.seconds)
-        except BrokenProcessPool as ex:
+        except _LinkEnded as ex:
             self.close(wait=False)
             raise ProcessLost from ex
         except asyncio.CancelledError:
@@ -100,109 +90,134 @@ class JobProcess:
         self.jobs, self.memory = self.jobs + 1, done.memory
         if done.memory > limits.memory:
             self.close(wait=False)
-        return done.unwrap()
+        result_of_job: T = done.unwrap()
+        return result_of_job
 
     def accepts(self) -> bool:
         """Return whether the process is alive, as far as this one knows: a process killed while idle accepts no job."""
-        try:
-            self._pool.submit(os.getpid)
-        except BrokenProcessPool:
+        if self._link is not None and self._link.has_ended():
             self.close(wait=False)
         return self.is_usable
 
     def collect(self) -> None:
         """Let the process collect its garbage, between its jobs."""
-        with suppress(BrokenProcessPool):
-            self._pool.submit(_collect).add_done_callback(self._note_memory)
+        with suppress(RuntimeError):  # closed meanwhile
+            self._thread.submit(self._exchange, gc.collect).add_done_callback(self._note_memory)
 
-    def _note_memory(self, collected: Future[int]) -> None:
+    def _note_memory(self, collected: Future[Done[int]]) -> None:
         if not collected.cancelled() and collected.exception() is None:
-            self.memory = collected.result()
+            self.memory = collected.result().memory
 
     def kill(self) -> None:
         """Kill the process in the middle of its start or its job, which is safe at any time."""
-        # CPython 3.14 has `kill_workers` for this; until it has run, a process cannot tell its id itself:
-        # https://docs.python.org/3/library/concurrent.futures.html#concurrent.futures.ProcessPoolExecutor.kill_workers
-        for child in list((self._pool._processes or {}).values()):  # noqa: SLF001 - no public name before CPython 3.14
-            child.kill()
+        self._is_killed = True
+        if self._link is not None:
+            self._link.kill()
 
     def close(self, *, wait: bool) -> None:
         """End the process after its job."""
-        self.is_usable = False
-        self._pool.shutdown(wait=wait, cancel_futures=True)
+        if self.is_usable:
+            self.is_usable = False
+            with suppress(RuntimeError):  # this process ends, and so does its connection
+                self._thread.submit(self._end)
+        self._thread.shutdown(wait=wait)
+
+    def _start(self) -> None:
+        for last in (False, True):
+            self._link = link = _Link()
+            if self._is_killed:
+                link.kill()
+            try:
+                link.await_process()
+            except _LinkEnded:  # the fork server was killed after it had taken the request: it has begun no job
+                if last or self._is_killed:
+                    raise
+                link.end()
+            else:
+                return
+
+    def _exchange(self, work: Callable[[], T]) -> Done[T]:
+        if self._link is None:
+            raise _LinkEnded
+        return self._link.exchange(work)
+
+    def _end(self) -> None:
+        if self._link is not None:
+            self._link.end()
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """The parts of an exception, passed between processes instead of the exception itself.
-
-    Pickle calls an exception's class with its `args`, and fails for a class with other arguments
-    (https://bugs.python.org/issue32696); a result that cannot be unpickled breaks the pool.
-    """
-
-    type: type[Exception]
-    args: tuple[object, ...]
-    state: dict[str, object]
-    trace: str
-
-    def rebuild(self) -> Exception:
-        """Rebuild the exception, with the other process's traceback as a note."""
-        ex = self.type.__new__(self.type, *self.args)  # OSError takes its `errno` from these arguments alone
-        ex.args = self.args
-        ex.__dict__.update(self.state)
-        ex.add_note(self.trace)
-        return ex
+class _LinkEnded(Exception):
+    """The process has ended, or never began."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Done(Generic[T]):
-    """The result of a job or its failure, and the memory of the process afterwards, in bytes."""
+class _Link:
+    """The connection to a process that was forked for jobs."""
 
-    result: T | _Failure
-    memory: int
+    def __init__(self) -> None:
+        self._connection = Connection(fork_server.fork().detach())
+        self._turn = threading.Lock()  # of the number of the connection, which another file gets once it is closed
+        self._pid = 0
 
-    def unwrap(self) -> T:
-        if isinstance(self.result, _Failure):
-            raise self.result.rebuild()
-        return self.result
+    @property
+    def has_process(self) -> bool:
+        return self._pid != 0
+
+    def await_process(self) -> None:
+        """Wait until the process runs."""
+        with _link_ended():
+            self._pid = self._connection.recv()
+
+    def exchange(self, work: Callable[[], T]) -> Done[T]:
+        """Have a job done, and wait for its end."""
+        pickled = ForkingPickler.dumps(partial(run_job, work))
+        with _link_ended():
+            self._connection.send_bytes(pickled)
+            answer = self._connection.recv_bytes()
+        done: Done[T] = pickle.loads(answer)  # noqa: S301 - from a process of this one
+        return done
+
+    def has_ended(self) -> bool:
+        """Tell whether the process has closed its end, which it does only when it ends."""
+        with self._turn:
+            return self._connection.closed or self._is_left(0)
+
+    def kill(self) -> None:
+        """Kill the process; one that is only starting ends with its connection."""
+        with self._turn:
+            if not self._connection.closed:
+                self._end_input()
+                self._kill()
+
+    def end(self) -> None:
+        """End the process, which has no job, and close the connection."""
+        self._end_input()
+        if not self._is_left(_END_SECONDS):
+            self._kill()
+        with self._turn:
+            self._connection.close()
+
+    def _kill(self) -> None:
+        if self._pid and not self._is_left(0):  # later, its number may be that of another process
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+
+    def _end_input(self) -> None:
+        with (
+            socket.socket(fileno=os.dup(self._connection.fileno())) as copy,
+            suppress(OSError),
+        ):  # the process has ended
+            copy.shutdown(socket.SHUT_WR)
+
+    def _is_left(self, seconds: float) -> bool:
+        """Wait until the process has closed its end, and tell whether it has."""
+        ends = select.poll()
+        ends.register(self._connection.fileno(), select.POLLRDHUP)
+        return bool(ends.poll(seconds * 1000))
 
 
-def _call(work: Callable[[], T]) -> _Done[T]:
+@contextmanager
+def _link_ended() -> Iterator[None]:
     try:
-        result: T | _Failure = work()
-    except Exception as ex:  # noqa: BLE001 - every failure is raised again for the caller in the other process
-        result = _Failure(type(ex), ex.args, dict(ex.__dict__), traceback.format_exc())
-    return _Done(result, _own_memory())
-
-
-def _collect() -> int:
-    """Collect all garbage; return the memory of this process afterwards, in bytes."""
-    gc.collect()
-    return _own_memory()
-
-
-def _own_memory() -> int:
-    # the second and third numbers are the resident set, and the part of it that is in files, in pages. Maps of compiled
-    # files are there once for all processes: https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html
-    resident, in_files = map(int, Path("/proc/self/statm").read_text(encoding="ascii").split()[1:3])
-    return (resident - in_files) * _PAGE
-
-
-def _initialize_process(log_level: int, pid: c_int) -> None:
-    """Set the log of this process, and end it when its worker ends for any reason."""
-    pid.value = os.getpid()
-    os.nice(_NICENESS)
-    return_large_blocks()
-    gc.set_threshold(*gc.get_threshold()[:2], _MIDDLE_PER_WHOLE)
-    # Ctrl-C in a terminal interrupts all its foreground processes at once; the worker stops this one in order:
-    # https://man7.org/linux/man-pages/man3/termios.3.html
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    logs.configure(logging.getLevelName(log_level))
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_exit_with_parent, args=(parent.sentinel,), name="parent-watch", daemon=True).start()
-
-
-def _exit_with_parent(sentinel: int) -> None:
-    wait([sentinel])
-    os._exit(1)
+        yield
+    except (EOFError, OSError) as ex:
+        raise _LinkEnded from ex

@@ -262,7 +262,7 @@ def test_closing_does_not_wait_for_a_compile_that_any_process_repeats(tmp_path: 
             await job
 
     asyncio.run(scenario())
-    assert not Path(f"/proc/{marker.read_text()}").exists()
+    wait_until(lambda: not Path(f"/proc/{marker.read_text()}").exists(), 5, "the killed process to be gone")
 
 
 @pytest.mark.usefixtures("default_limits")
