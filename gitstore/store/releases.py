@@ -134,8 +134,8 @@ class Releases(Component):
     def _find_unreadable(self, found: LiveNamespace, projects: Iterable[LiveProject]) -> list[ContentFault]:
         """Return the faults since the repository was last read; one `stat` of the ref cannot show them."""
         try:
-            with self._access.reading(Path(found.folder).stem) as compiler:
-                repository = compiler.repository
+            self._access.live.require_namespace(Path(found.folder).stem)
+            with open_repository(Path(found.folder)) as repository:
                 repository.require_head()
                 repository.entries(repository.commit(repository.release()).tree)
                 return [fault for live in projects if (fault := _lost_folder(repository, found, live))]

@@ -5,7 +5,6 @@ It runs in the background and rests most of the time, so that readiness costs th
 
 import asyncio
 import threading
-import time
 from collections.abc import Iterable, Sequence
 
 from api import logs
@@ -24,9 +23,8 @@ from gitstore.store.store import Store
 ROUND_SECONDS = 2.0
 """The shortest time between the starts of two rounds."""
 _LONGEST_ROUND = 40.0  # seconds with its rests, so that findings stay young
-_MOST_REST = 100  # times the duration of a step, so that an idle node uses little of a core …
+_MOST_REST = 200  # times the duration of a step, so that an idle node uses little of a core …
 _LEAST_REST = 10  # … and a large one no more than a tenth, even if its rounds take longer
-_STEP_SECONDS = 0.005  # of looking, before a rest
 _MOVED_SECONDS = 0.1  # between a move of release and a look at it: publishes come in bursts
 _PATIENCE = 0.3  # seconds that readiness waits for the first round after the start
 _PENDING = Fault(
@@ -52,6 +50,7 @@ class ContentCheck:
         self._report = FaultReport()
         self._first = threading.Event()
         self._moved: dict[str, None] = {}
+        self._since = set[str]()  # namespaces that were read again since the round began, such as new ones
         self._wakes = asyncio.Event()
         self._rounds = BackgroundTask(self._run)
         self._moves = BackgroundTask(self._follow)
@@ -91,30 +90,25 @@ class ContentCheck:
 
     async def _look_at_all(self, pace: Pace) -> bool:
         """Look at all namespaces; False if the data is lost meanwhile."""
-        names = await run_in_thread(self._store.directory.namespaces)
-        left = list(reversed(names))
-        while left and self._data.fault is None:
-            self._note(await pace.run(self._look, left))
-            await pace.rest()
-        if self._data.fault is not None:
-            self._report.wait_again()
-            return False
-        self._content.keep({*names, *await run_in_thread(self._store.directory.namespaces)})
+        known, self._since = set[str](), set()
+        async for step in pace.steps(self._list, self._look):
+            self._note(filter(None, step))
+            known.update(each[0] for each in step if each)
+            if self._data.fault is not None:
+                self._report.wait_again()
+                return False
+        self._content.keep(known | self._since)
         self._note(())
         self._report.end_round(pace.begun)
         self._first.set()
         return True
 
-    def _look(self, left: list[str]) -> Sequence[_Finding]:
-        """Look at the next namespaces, as many as a step has time for, and take them from the list."""
-        found: list[_Finding] = []
-        begun = time.thread_time()
-        while left and self._data.check() is None:  # looking would write compiled files in the place of a lost folder
-            name = left.pop()
-            found.append((name, find_faults_of(self._store, name)))
-            if time.thread_time() - begun >= _STEP_SECONDS:
-                break
-        return found
+    def _list(self) -> Sequence[str]:
+        return self._store.directory.namespaces() if self._data.check() is None else ()
+
+    def _look(self, namespace: str) -> _Finding | None:
+        """Look at a namespace; None while the data is lost, when looking would write compiled files in its place."""
+        return None if self._data.check() is not None else (namespace, find_faults_of(self._store, namespace))
 
     def _note(self, found: Iterable[_Finding]) -> None:
         for name, state in found:
@@ -133,4 +127,7 @@ class ContentCheck:
             self._wakes.clear()
             left, self._moved = list(self._moved), {}
             while left and self._data.fault is None:
-                self._note(await run_in_thread(self._look, left))
+                found = await run_in_thread(self._look, left.pop())
+                if found:
+                    self._since.add(found[0])
+                    self._note([found])

@@ -1,7 +1,7 @@
 """The check that the service's user may change each file of its next change: files of another user refuse some writes.
 
-It runs in the background, one namespace at a time and with long rests, so that it costs no request anything. It writes
-nothing: `disk_check` does that.
+It runs in the background, a few namespaces at a time and with long rests, so that it costs no request anything. It
+writes nothing: `disk_check` does that.
 """
 
 import os
@@ -13,7 +13,6 @@ from api import logs
 from api.data.served_data import ServedData
 from api.readiness import Fault, FaultReport, Status
 from api.runtime.health.disk_check import refused_fault
-from api.runtime.jobs.background import run_in_thread
 from api.runtime.jobs.background_task import TaskService
 from api.runtime.jobs.pace import Pace
 from gitstore.directory import DataDirectory, NamespacePaths
@@ -21,9 +20,10 @@ from gitstore.directory import DataDirectory, NamespacePaths
 ROUND_SECONDS = 10.0
 """The shortest time between the starts of two rounds."""
 _LONGEST_ROUND = 40.0  # seconds with its rests, so that findings stay young
-_MOST_REST = 200  # times the duration of a step, so that an idle node uses little of a core …
+_MOST_REST = 400  # times the duration of a step, so that an idle node uses little of a core …
 _LEAST_REST = 20  # … and a large one no more than a twentieth, even if its rounds take longer
 _SAMPLES = 3
+_FOLDER = os.R_OK | os.W_OK | os.X_OK
 
 _log = logs.logger("write_check")
 
@@ -52,27 +52,28 @@ class WriteCheck(TaskService):
             await pace.end_round(is_complete=is_complete)
 
     async def _look_at_all(self, pace: Pace) -> None:
-        names = ["", *await run_in_thread(self._directory.namespaces)]
-        for name in names:
-            await self._look(pace, name)
-            await pace.rest()
-        known = set(names)
+        known = set[str]()
+        async for step in pace.steps(self._list, self._look):
+            known.update(namespace for namespace, _ in step)
+            self._note({**self._found, **dict(step)})
         self._note({name: fault for name, fault in self._found.items() if name in known})
 
-    async def _look(self, pace: Pace, namespace: str) -> None:
+    def _list(self) -> Sequence[str]:
+        return ["", *self._directory.namespaces()]
+
+    def _look(self, namespace: str) -> tuple[str, Fault | None]:
         try:
-            fault = await pace.run(self.find, namespace)
+            return namespace, self.find(namespace)
         except OSError as ex:  # such as a namespace that is removed meanwhile; the next round looks again
             _log.warning("write_check_failed", namespace=namespace, error=str(ex))
-            fault = self._found.get(namespace)
-        found = {name: known for name, known in self._found.items() if name != namespace}
-        self._note({**found, namespace: fault} if fault else found)
+            return namespace, self._found.get(namespace)
 
-    def _note(self, found: Mapping[str, Fault]) -> None:
-        for name, fault in found.items():
+    def _note(self, found: Mapping[str, Fault | None]) -> None:
+        faults = {name: fault for name, fault in found.items() if fault}
+        for name, fault in faults.items():
             if self._found.get(name) != fault:
                 _log.warning("cannot_write", namespace=name, reason=fault.detail or fault.message)
-        self._found = dict(found)
+        self._found = faults
         self.report.report(self._found.values())
 
     def find(self, namespace: str) -> Fault | None:
@@ -94,25 +95,39 @@ class WriteCheck(TaskService):
 def _refused(paths: NamespacePaths) -> Iterator[Path]:
     """Find the folders and files of a namespace that an edit or a publish would fail to change."""
     for top in (paths.repository, paths.compiled):
-        if top.exists() and not os.access(top, os.R_OK | os.W_OK | os.X_OK):
+        if top.exists() and not os.access(top, _FOLDER):
             yield top
-        for folder, folders, files in os.walk(top):
-            here = Path(folder)
-            if here.name == "objects":  # objects are never changed: only their folders are written to
-                folders[:] = [name for name in folders if len(name) == 2 or name == "pack"]  # noqa: PLR2004 - the digits of a hash
-            # From the parent: the walk does not come to a folder that it cannot list.
-            yield from (here / name for name in folders if not os.access(here / name, os.R_OK | os.W_OK | os.X_OK))
-            yield from (here / name for name in files if _is_changed(here / name, paths) and _is_closed(here / name))
+    yield from map(Path, _refused_in(str(paths.repository), {"": "waypost"}))
+    yield from map(Path, _refused_in(str(paths.compiled), {"": "", "versions": "", "changes": ""}))
 
 
-def _is_changed(file: Path, paths: NamespacePaths) -> bool:
-    """Tell whether a file is opened to be changed. All others are replaced, which needs only their folder."""
-    if file.parent == paths.repository:
-        return file.name.startswith("waypost")
-    return file.parent in {paths.compiled, paths.versions, paths.changes}
+def _refused_in(top: str, changed: Mapping[str, str], below: str = "") -> Iterator[str]:
+    """Find them below a folder. Files are opened to be changed in a few folders, by the begin of their names.
+
+    All others are replaced, which needs only their folder; objects are never changed. Paths are texts: 150 namespaces have
+    some 10,000 entries, and a path object takes longer than the kernel.
+    """
+    folder = f"{top}/{below}" if below else top
+    begin = changed.get(below)
+    try:
+        with os.scandir(folder) as found:
+            entries = list(found)
+    except OSError:  # it is gone, or it was reported from its parent
+        return
+    for entry in entries:
+        if entry.is_dir():
+            inner = f"{below}/{entry.name}" if below else entry.name
+            if not os.access(entry.path, _FOLDER):
+                yield entry.path
+            if below == "objects":  # the folders by the digits of a hash, and those of packs, have only files
+                continue
+            if not entry.is_symlink():
+                yield from _refused_in(top, changed, inner)
+        elif begin is not None and entry.name.startswith(begin) and _is_closed(entry.path):
+            yield entry.path
 
 
-def _is_closed(file: Path) -> bool:
+def _is_closed(file: str | Path) -> bool:
     return not os.access(file, os.R_OK | os.W_OK) and os.path.lexists(file)
 
 

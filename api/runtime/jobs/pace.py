@@ -2,11 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import ParamSpec, TypeVar
 
 from api.runtime.jobs.background import run_in_thread
+
+STEP_SECONDS = 0.005
+"""The processor time of a step, before a rest: the way into a thread and back costs as much as a look at a namespace."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,6 +30,17 @@ class Pace:
         self._used = 0.0
         self.begun = time.monotonic()
         """The start of the round, on the monotonic clock."""
+
+    async def steps(self, find: Callable[[], Sequence[str]], look: Callable[[str], T]) -> AsyncIterator[list[T]]:
+        """Look at each of what is found, in steps with a rest after each; yield the findings of a step before its rest."""
+        left = list[str]()
+        found = await self.run(_begin, find, look, left)
+        while True:
+            yield found
+            await self.rest()
+            if not left:
+                return
+            found = await self.run(_go_on, look, left)
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a step in a thread of this worker, and return its result."""
@@ -54,3 +68,19 @@ class Pace:
         finally:
             self._step = time.thread_time() - begun
             self._used += self._step
+
+
+def _begin(find: Callable[[], Sequence[str]], look: Callable[[str], T], left: list[str]) -> list[T]:
+    begun = time.thread_time()
+    left += reversed(find())
+    return _go_on(look, left, begun)
+
+
+def _go_on(look: Callable[[str], T], left: list[str], begun: float | None = None) -> list[T]:
+    """Look at the next ones, and take them from the list."""
+    begun, found = time.thread_time() if begun is None else begun, list[T]()
+    while left:
+        found.append(look(left.pop()))
+        if time.thread_time() - begun >= STEP_SECONDS:
+            break
+    return found

@@ -16,7 +16,7 @@ from gitstore.history.upkeep.repository_upkeep import keep_up, needs_upkeep
 
 _ROUND_SECONDS = 2.0
 _LONGEST_ROUND = 40.0  # seconds with its rests
-_MOST_REST = 200  # times the duration of a look at a namespace, so that an idle node uses little of a core …
+_MOST_REST = 400  # times the duration of a look, so that an idle node uses little of a core …
 _LEAST_REST = 20  # … and a large one no more than a twentieth
 _PACKED_REST = 4  # times the duration of a packing before the namespace is packed again
 _IDLE_SECONDS = 60.0  # after which the process ends
@@ -53,33 +53,47 @@ class Packer(TaskService):
         while True:
             await pace.end_round(is_complete=self._data.fault is None)
             if self._data.fault is None:
-                for namespace in await run_in_thread(self._directory.namespaces):
-                    await self._step(namespace, pace)
+                await self._look_at_all(pace)
             if self._process is not None and time.monotonic() - self._used_at > _IDLE_SECONDS:
                 await self._end_process()
 
-    async def _step(self, namespace: str, pace: Pace) -> None:
+    async def _look_at_all(self, pace: Pace) -> None:
+        try:
+            async for step in pace.steps(self._directory.namespaces, self._look):
+                for paths in filter(None, step):
+                    try:
+                        await self._keep_up(paths)
+                    except Exception as ex:  # noqa: BLE001 - noted; the packing of the others goes on
+                        self._note_failure(paths.name, ex)
+        except OSError as ex:  # such as a folder that cannot be listed
+            _log.warning("namespaces_not_listed", error=str(ex))
+
+    def _look(self, namespace: str) -> NamespacePaths | None:
+        """Return the paths of a namespace that is due."""
         if self._resting.get(namespace, 0.0) > time.monotonic():
-            return
+            return None
         try:
             paths = self._directory.namespace(namespace)
-            is_due = await pace.run(self.is_due, paths)
-            await pace.rest()
-            if is_due:
-                await self._keep_up(paths)
-        except FileNotFoundError as ex:
-            # Another program packs, or the namespace is removed: the next round looks again.
-            _log.info("packing_repeated", namespace=namespace, error=str(ex))
-        except (StoreError, ProcessLost, OSError) as ex:
-            self._resting[namespace] = time.monotonic() + _FAILURE_SECONDS
-            _log.warning("packing_failed", namespace=namespace, error=str(ex))
-        except Exception:  # noqa: BLE001 - what is pushed into one repository must not end the packing of the others
-            self._resting[namespace] = time.monotonic() + _FAILURE_SECONDS
-            _log.exception("packing_failed", namespace=namespace)
+            return paths if self.is_due(paths) else None
+        except Exception as ex:  # noqa: BLE001 - noted; the look at the others goes on
+            self._note_failure(namespace, ex)
+            return None
 
     def is_due(self, paths: NamespacePaths) -> bool:
         """Tell whether a namespace has to be packed or cleaned up now."""
         return self._data.check() is None and paths.repository.is_dir() and needs_upkeep(paths)
+
+    def _note_failure(self, namespace: str, ex: Exception) -> None:
+        """Log a failure, and let the namespace rest: what is pushed into one repository must not end the packing of the others."""
+        if isinstance(ex, FileNotFoundError):
+            # Another program packs, or the namespace is removed: the next round looks again.
+            _log.info("packing_repeated", namespace=namespace, error=str(ex))
+            return
+        self._resting[namespace] = time.monotonic() + _FAILURE_SECONDS
+        if isinstance(ex, StoreError | ProcessLost | OSError):
+            _log.warning("packing_failed", namespace=namespace, error=str(ex))
+        else:
+            _log.error("packing_failed", namespace=namespace, exc_info=ex)
 
     async def _keep_up(self, paths: NamespacePaths) -> None:
         if self._process is None or not self._process.accepts():

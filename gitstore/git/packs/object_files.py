@@ -214,18 +214,24 @@ def count_packs(repository: Path) -> int:
 
 def sample_loose(repository: Path, folders: Collection[int]) -> list[float]:
     """Return the times of the loose objects in some of the 256 folders, a fair sample since names are hashes."""
-    return [at for number in folders for _, at in _list_folder(repository / "objects", f"{number:02x}")]
+    objects = f"{repository}/objects"
+    try:
+        existing = frozenset(os.listdir(objects))  # noqa: PTH208 - asked every few seconds; few repositories have all folders
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    names = existing.intersection(f"{number:02x}" for number in folders)
+    return [at for name in names for _, at in _list_folder(objects, name)]
 
 
 def list_loose(objects: Path) -> Iterator[tuple[bytes, float]]:
     """Yield the id of each object in a folder of objects that has a file of its own, and the time of its last use."""
     for number in range(_FOLDERS):
-        yield from _list_folder(objects, f"{number:02x}")
+        yield from _list_folder(str(objects), f"{number:02x}")
 
 
-def _list_folder(objects: Path, folder: str) -> Iterator[tuple[bytes, float]]:
+def _list_folder(objects: str, folder: str) -> Iterator[tuple[bytes, float]]:
     try:
-        with os.scandir(objects / folder) as entries:
+        with os.scandir(f"{objects}/{folder}") as entries:
             for entry in entries:
                 if _LOOSE.fullmatch(entry.name):
                     with suppress(FileNotFoundError):

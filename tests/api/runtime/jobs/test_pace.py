@@ -103,6 +103,23 @@ def test_round_of_very_much_rests_ten_times_each_step_however_long_it_takes(cloc
     assert clock.rests == [*[10] * 10, 0]
 
 
+def test_a_step_looks_at_as_many_as_it_has_time_for(clock: Clock) -> None:
+    costs = {"a": 0.002, "b": 0.002, "c": 0.001, "d": 0.02, "e": 0.001}
+
+    def spend(name: str) -> str:
+        clock.step(costs[name])
+        return name.upper()
+
+    async def run() -> None:
+        found = [step async for step in paced(first=20).steps(lambda: list(costs), spend)]
+        assert found == [["A", "B", "C"], ["D"], ["E"]]
+        assert clock.rests == [0.1, 0.4, 0.02]
+        clock.rests.clear()
+        assert [step async for step in paced(first=20).steps(list, spend)] == [[]]
+
+    asyncio.run(run())
+
+
 def test_part_of_a_round_tells_nothing_about_the_next_one(clock: Clock) -> None:
     found = paced()
     asyncio.run(look(found, clock, *[0.1] * 20))
