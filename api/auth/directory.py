@@ -168,6 +168,11 @@ class IdentityCache:
         entries = (entry for entry in self._snapshot.tokens.values() if entry.id == number)
         return next((entry.principal for entry in entries if not _is_expired(entry, self._clock())), None)
 
+    @property
+    def has_uses(self) -> bool:
+        """True if a token or session was used since they were last taken."""
+        return bool(self._uses or self._seen)
+
     def take_uses(self) -> dict[int, datetime]:
         """Return the last use of each API token, by id, if it was used since the last call."""
         uses, self._uses = self._uses, {}

@@ -7,6 +7,7 @@ write-ahead log of earlier versions can corrupt a database that several processe
 import os
 import secrets
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -43,6 +44,7 @@ class Notifier:
 __all__ = ["LOCK_TIMEOUT", "Connection", "Database", "create_database", "database_file", "default_url", "journal_mode"]
 
 LOCK_TIMEOUT = 5.0  # seconds that a transaction waits for another one
+_SETTLED_SECONDS = 10
 
 # The execution option of a transaction that recorded an event.
 RECORDS_EVENT = "waypost_records_event"
@@ -150,6 +152,18 @@ class Database:
         if connection.get_execution_options().get(RECORDS_EVENT, False):
             self.notifier.notify()
 
+    def stamp(self) -> tuple[object, ...] | None:
+        """Return what every commit changes; None where that is not known, as with a server. Takes about 5 µs.
+
+        A file that was written in the last seconds has none: a second commit in the same tick of the clock would leave it
+        as it is, and in a write-ahead log a commit is written some time before readers see it.
+        """
+        if self._file is None:
+            return None
+        files = tuple(_state_of(f"{self._file}{suffix}") for suffix in ("", "-wal"))
+        newest = max(changed for _, _, changed in files)
+        return files if time.time_ns() - newest > _SETTLED_SECONDS * 10**9 else None
+
     def close(self) -> None:
         """Close the pooled connections; the next transaction opens new ones."""
         self._engine.dispose(close=self._process == os.getpid())
@@ -191,6 +205,15 @@ def _identity(file: Path | None) -> tuple[int, int] | None:
     except OSError:
         return None
     return (found.st_dev, found.st_ino) if found else None
+
+
+def _state_of(file: str) -> tuple[int, int, int]:
+    """Return the inode, the size and the time of the last write; zeros for a file that does not exist."""
+    try:
+        found = os.stat(file)  # noqa: PTH116 - asked several times a second
+    except OSError:
+        return 0, 0, 0
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _open_engine(text: str | URL, lock_timeout: float) -> Engine:

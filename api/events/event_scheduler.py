@@ -100,24 +100,36 @@ class EventScheduler(TaskService):
         return False
 
     async def _check_all(self) -> None:
-        if self._data is not None:
-            await run_in_thread(self._data.require)  # without it, namespaces would seem to be gone
-        names = await run_in_thread(self._event_relay.store.namespaces.names)
-        # Asked afterwards: an empty folder in place of the repositories is not a list without namespaces.
-        if await run_in_thread(self._releases.find_loss):
+        names = await run_in_thread(self._list_present)
+        if names is None:
             self._note_return()
             return
         if not self._relay_started:
             await self._start_relay(names)
-        await run_in_thread(self._event_relay.forget_deleted, names)
         self._relayed = {name: relayed for name, relayed in self._relayed.items() if name in names}
         self._moved.update(names)
         await self._check_moved()  # records the faults of all of them
-        if await run_in_thread(self.is_paused):
+        await run_in_thread(self._end_check)
+
+    def _list_present(self) -> Sequence[str] | None:
+        """List the namespaces, and put away what deleted ones left; None if the data is lost."""
+        if self._data is not None:
+            self._data.require()  # without it, namespaces would seem to be gone
+        names = self._event_relay.store.namespaces.names()
+        # Asked afterwards: an empty folder in place of the repositories is not a list without namespaces.
+        if self._releases.find_loss():
+            return None
+        if self._relay_started:  # at once: a namespace that is created meanwhile is not in the list
+            self._event_relay.forget_deleted(names)
+        return names
+
+    def _end_check(self) -> None:
+        """Report silent agents, and remove old events."""
+        if self.is_paused():
             self._note_return()
         elif time.monotonic() - self._reachable_since >= self._inactive_after.total_seconds():
-            await run_in_thread(self._fleet.record_inactive_agents, self._inactive_after)
-        await run_in_thread(self._clean)
+            self._fleet.record_inactive_agents(self._inactive_after)
+        self._clean()
 
     async def _start_relay(self, names: Sequence[str]) -> None:
         found = [(name, await self._find(name)) for name in names]

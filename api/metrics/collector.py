@@ -1,6 +1,7 @@
 """The metrics collector of one worker: its counters, its gauges, and its page in the metrics store of all workers."""
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 
 from api import logs
@@ -10,6 +11,7 @@ from api.runtime.jobs.background import jobs, run_in_thread
 from api.runtime.jobs.background_task import TaskService
 
 INTERVAL = 1.0
+_AGAIN_SECONDS = 10.0  # after which an unchanged page is written again: it may have gone with its folder
 JOBS = "waypost_jobs_total"
 JOB_SECONDS = "waypost_job_seconds_total"
 OPEN_JOBS = "waypost_jobs"
@@ -29,6 +31,8 @@ class MetricsCollector(TaskService):
         self._labelled: dict[str, Callable[[], Mapping[str, float]]] = {}
         self._writing = asyncio.Lock()
         self._failing = False
+        self._written: WorkerMetrics | None = None
+        self._written_at = 0.0
 
     def show(self, name: str, level: Callable[[], float]) -> None:
         """Add a gauge; the values of all workers are added up."""
@@ -50,21 +54,25 @@ class MetricsCollector(TaskService):
 
     async def _run(self) -> None:
         while True:
-            await self._try()
+            await self._try(even_unchanged=False)
             await asyncio.sleep(INTERVAL)
 
-    async def _try(self) -> None:
+    async def _try(self, *, even_unchanged: bool = True) -> None:
         try:
-            await self._write()
+            await self._write(even_unchanged=even_unchanged)
             self._failing = False
         except OSError as ex:
             if not self._failing:  # once, not once a second
                 _log.warning("metrics_not_written", error=str(ex))
             self._failing = True
 
-    async def _write(self) -> None:
+    async def _write(self, *, even_unchanged: bool = True) -> None:
         async with self._writing:
-            await run_in_thread(self._store.write, self._name, self._page())
+            page, now = self._page(), time.monotonic()
+            if even_unchanged or page != self._written or now - self._written_at >= _AGAIN_SECONDS:
+                self._written = None
+                await run_in_thread(self._store.write, self._name, page)
+                self._written, self._written_at = page, now
 
     def _page(self) -> WorkerMetrics:
         work: Counts = {(JOBS, outcome): count for outcome, count in jobs.ended.items()}

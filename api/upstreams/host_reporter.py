@@ -19,6 +19,7 @@ from api.db.namespaces import commit_statuses, pull_requests, upstreams
 from api.db.namespaces.commit_statuses import StoredStatus
 from api.db.namespaces.pull_requests import StoredPull
 from api.db.namespaces.upstreams import StoredUpstream
+from api.db.repeated_read import RepeatedRead
 from api.errors import Unavailable
 from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.jobs.background_task import TaskService
@@ -79,6 +80,7 @@ class HostReporter(TaskService):
         self._pulls = pulls
         self._store = pulls.store
         self._database = pulls.state.database
+        self._upstreams = RepeatedRead(self._database, upstreams.list_upstreams)
         self._clock = pulls.clock
         self._links = pulls.links
         self._data = data
@@ -105,7 +107,7 @@ class HostReporter(TaskService):
             lock, is_elected = self._store.directory.repositories / _LOCK_FILE, False
             while True:
                 if not is_elected:
-                    is_elected = await take_node_lock(self._data, lock, stack)
+                    is_elected = take_node_lock(self._data, lock, stack)
                 await asyncio.sleep(_ROUND_SECONDS)
                 if is_elected and self._data.fault is None:
                     await self._round()
@@ -191,9 +193,11 @@ class HostReporter(TaskService):
         """Return what a round needs of the database, for all namespaces at once."""
         if self._is_paused():
             return _Round({}, {}, frozenset())
+        found = self._upstreams.get()
+        hosted = {each.namespace: each for each in found if not each.suspended and _is_hosted(each)}
+        if not hosted:
+            return _Round({}, {}, frozenset())
         with self._database.reading() as connection:
-            found = upstreams.list_upstreams(connection)
-            hosted = {each.namespace: each for each in found if not each.suspended and _is_hosted(each)}
             pulls = pull_requests.list_unfinished(connection, (OPEN, MERGED), self._pulls.node())
             return _Round(hosted, pulls, commit_statuses.list_due(connection, self._clock()))
 

@@ -14,6 +14,7 @@ from api.auth.tokens.leaked_tokens import LeakedTokens
 from api.data.served_data import ServedData
 from api.db.database import Database
 from api.db.namespaces.upstreams import StoredUpstream, list_upstreams
+from api.db.repeated_read import RepeatedRead
 from api.readiness import Fault, ReadyCheck
 from api.runtime.jobs.background import ProcessLost, run_in_thread
 from api.runtime.jobs.background_task import TaskService
@@ -61,7 +62,7 @@ class UpstreamSyncer(TaskService):
         self._is_paused = is_paused
         self._tokens = tokens
         self._store = store
-        self._database = database
+        self._upstreams = RepeatedRead(database, list_upstreams)
         self._rules = rules
         self._data = data
         self._syncs: dict[str, asyncio.Task[None]] = {}
@@ -96,7 +97,7 @@ class UpstreamSyncer(TaskService):
             lock, is_elected = self._store.directory.repositories / _LOCK_FILE, False
             while True:
                 if not is_elected:
-                    is_elected = await take_node_lock(self._data, lock, stack)
+                    is_elected = take_node_lock(self._data, lock, stack)
                 if is_elected and self._data.check() is None:  # the round writes beside the repositories
                     await self._open_desk()
                     await self._round()
@@ -143,7 +144,9 @@ class UpstreamSyncer(TaskService):
         self._begun = {each.namespace: self._begun.get(each.namespace, 0.0) for each in found}
         self._resting = {name: self._resting[name] for name in named.intersection(self._resting)}
         idle = [each for each in found if each.namespace not in self._syncs]
-        due = await run_in_thread(self._find_due, sorted(idle, key=lambda each: self._begun[each.namespace]))
+        due = list[StoredUpstream]()
+        if found:
+            due = await run_in_thread(self._find_due, sorted(idle, key=lambda each: self._begun[each.namespace]))
         free = _MOST_AT_ONCE - len(self._syncs)
         for upstream in due[:free]:
             self._begin(upstream)
@@ -152,8 +155,10 @@ class UpstreamSyncer(TaskService):
             await self._end_processes()
 
     def _list(self) -> list[StoredUpstream]:
-        with self._database.reading() as connection:
-            return list_upstreams(connection)
+        found = self._upstreams.get()
+        if not found:
+            self._faults.note({})
+        return found
 
     def _remove_others(self, named: set[str]) -> bool:
         """Remove the settings of namespaces whose upstream was removed; false where a locked one is left for the next round."""

@@ -1,7 +1,7 @@
 """The readiness of the disks below the data directory: room for the next write, and the right to write it.
 
-The only place that writes to find out: each second into each folder, without a name and without waiting for the disk;
-every few seconds also through to each disk. `write_check` looks at the rights of single files.
+The only place that writes to find out: each second a file in each folder, without a name and without waiting for the
+disk, and room on each disk; every few seconds also room in each folder, and through to each disk. `write_check` looks at the rights of single files.
 """
 
 import asyncio
@@ -79,14 +79,18 @@ class DiskCheck(TaskService):
 
 
 def probe_disks(folders: Iterable[Path], *, syncs: bool = False) -> DiskState:
-    """Write to each folder, with `syncs` through to each disk; and remove probes that a kill left behind."""
+    """Write to each folder, and reserve room on each disk.
+
+    With `syncs` reserve it in each folder, write through to each disk, and remove probes that a kill left behind.
+    """
     state, disks = DiskState(), set[int]()
     for folder in folders:
         try:
             disk = folder.stat().st_dev
             if syncs:
                 _remove_leftovers(folder)
-            _write_probe(folder, syncs=syncs and disk not in disks)
+            # A quota of a single folder is found with `syncs`.
+            _write_probe(folder, reserves=syncs or disk not in disks, syncs=syncs and disk not in disks)
             disks.add(disk)
         except FileNotFoundError:  # a lost folder has its own check
             continue
@@ -106,8 +110,8 @@ def refused_fault(reason: str) -> Fault:
     )
 
 
-def _write_probe(folder: Path, *, syncs: bool = False) -> None:
-    """Reserve room in a file without a name, which leaves nothing behind, not even after a kill."""
+def _write_probe(folder: Path, *, reserves: bool = True, syncs: bool = False) -> None:
+    """Create a file without a name, which leaves nothing behind, not even after a kill; and reserve room for it."""
     try:
         handle = os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     except OSError as ex:
@@ -116,7 +120,8 @@ def _write_probe(folder: Path, *, syncs: bool = False) -> None:
         handle, name = tempfile.mkstemp(prefix=f"{_PROBE}-", dir=folder)
         Path(name).unlink(missing_ok=True)
     try:
-        os.posix_fallocate(handle, 0, _PROBE_BYTES)
+        if reserves:
+            os.posix_fallocate(handle, 0, _PROBE_BYTES)
         if syncs:
             os.write(handle, b"0")
             os.fsync(handle)

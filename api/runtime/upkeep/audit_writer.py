@@ -1,6 +1,7 @@
 """The audit writer of a worker: it brings what requests noted in memory into the trail, so that no request waits for it."""
 
 import asyncio
+import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -19,6 +20,8 @@ from api.runtime.jobs.background_task import TaskService
 from gitstore.errors import StoreError
 
 INTERVAL = 1.0
+LOOK_INTERVAL = 5.0
+"""Seconds between two looks at what other workers wrote, while nothing is noted here."""
 MOST_NOTED = 10_000  # entries, and kinds of events that are counted, while the database cannot be written
 _Group = tuple[datetime, str, Actor]  # an event of an actor in a minute
 _SERVICE = Actor(OPERATOR_KIND, None, OPERATOR_KIND)
@@ -58,7 +61,7 @@ class _Batch(NamedTuple):
 
 
 class AuditWriter(TaskService):
-    """A background service that writes once a second; while the database fails, it keeps what was noted.
+    """A background service that writes once a second, if there is anything to write; while the database fails, it keeps what was noted.
 
     Like events are counted by minute, and entries are written as they are. A worker that is killed loses those of a second. What is
     lost otherwise is counted: in the metrics by `count_lost`, in the log, and in an entry as soon as one can be written.
@@ -120,9 +123,13 @@ class AuditWriter(TaskService):
             _log.error("audit_entries_lost", count=left.size() + left.lost, reason="the service stops")
 
     async def _run(self) -> None:
+        looked_at = float("-inf")
         while True:
             await asyncio.sleep(INTERVAL)
-            await run_in_thread(self.write)
+            now = time.monotonic()
+            if self._repeats or self._entries or self._lost or now - looked_at >= LOOK_INTERVAL:
+                looked_at = now
+                await run_in_thread(self.write)
 
     def _limit(self, minute: datetime, repeat: Repeat) -> Repeat:
         """Return the kind that an event is counted as: beyond the most kinds of a minute, the one for the rest."""

@@ -60,7 +60,11 @@ class Maintenance(TaskService):
     async def _run(self) -> None:
         while True:
             await asyncio.sleep(INTERVAL)
-            await run_in_thread(self.round)
+            if self._has_work():
+                await run_in_thread(self.round)
+
+    def _has_work(self) -> bool:
+        return bool(self._heartbeats.pending) or self._directory.has_uses or self._is_sweep_due()
 
     def _write(self) -> None:
         """Write heartbeats, and uses of tokens and sessions, in one transaction, since they mostly occur together."""
@@ -68,9 +72,12 @@ class Maintenance(TaskService):
         self._heartbeats.flush(partial(_note_uses, uses=uses, seen=seen) if uses or seen else None)
 
     def _sweep(self) -> None:
-        if self._swept_at is None or time.monotonic() - self._swept_at >= SWEEP_INTERVAL:
+        if self._is_sweep_due():
             self._swept_at = time.monotonic()
             self._logins.sweep()
+
+    def _is_sweep_due(self) -> bool:
+        return self._swept_at is None or time.monotonic() - self._swept_at >= SWEEP_INTERVAL
 
     def _try(self, work: Callable[[], object]) -> None:
         try:
