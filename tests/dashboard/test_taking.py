@@ -52,6 +52,21 @@ def test_the_agents_of_a_project_are_charted_with_words_for_who_cannot_see_it(wo
     expect(page.get_by_role("link", name="3 of 3 agents current")).to_be_visible()
 
 
+def test_who_publishes_is_told_which_agents_fail(world: World, new_page: Opens) -> None:
+    place = world.place()
+    report(place, "a", version=1)
+    report(place, "b", version=1, status="error")
+    place.add("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Publish …").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("status")).to_contain_text("1 agent fails to apply what is published: b.")
+    expect(dialog.get_by_role("link", name="What they report")).to_be_visible()
+    report(place, "b", version=1)
+    expect(dialog.get_by_role("status")).to_have_count(0)
+
+
 def test_a_publish_is_watched_until_the_agents_have_it(world: World, new_page: Opens) -> None:
     place = world.place()
     report(place, "a", "b", version=1)

@@ -7,7 +7,8 @@ import { Badge, Button, Field } from "../components/basics.tsx";
 import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
 import { TakenChart } from "../components/taken.tsx";
 import { tellChanged } from "../state/changes.ts";
-import { may, P, type Of } from "../state/project.ts";
+import { useLoad } from "../state/load.ts";
+import { isAbout, keyOf, may, P, viewPath, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 import { Counts } from "./changes.tsx";
 
@@ -49,12 +50,27 @@ export function PublishDialog({ of, draft, head, ids, unapproved, counts, close 
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         <p>{ids.length ? `${plural(ids.length, "change")} of: ` : ""}<strong><Counts counts={counts} /></strong></p>
+        {may(of, "agent", "read") && <Failing of={of} />}
         {unapproved && <p class="notice">This project requires the approval of a second person, which this draft does not have. Ask for it in the review, beside the changes.</p>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} help="Why, for those who read the history. If it is empty, the message lists the changes." />
         {override && <Field label="Reason for publishing without approval" name="override" value={reason} onInput={setReason} problem={call.faults.fields["override"]} />}
         <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || (unapproved && !reason)}>Publish</Button><Button onClick={close}>Cancel</Button></p>
       </form>
     </FormDialog>
+  );
+}
+
+const NAMED = 3; // failing agents that are named
+
+/** The agents that could not apply what they got last: they are unlikely to take the next publish. */
+function Failing({ of }: { of: Of }): JSX.Element | null {
+  const found = useLoad(`failing agents of ${keyOf(of)}`, (signal) => get(`${P}/agents`, { path: of, query: { limit: NAMED, state: "failing" }, signal }), isAbout(of));
+  if (!found.data?.total) return null;
+  const { items, total } = found.data;
+  const names = items.map((each) => each.name).join(", ");
+  return (
+    <p class="notice" role="status">{plural(total, "agent")} {total === 1 ? "fails" : "fail"} to apply what is published: <bdi>{names}</bdi>{total > items.length && ` and ${String(total - items.length)} more`}.{" "}
+      <a href={viewPath(of, "agents", { state: "failing" })}>What they report</a></p>
   );
 }
 
