@@ -12,6 +12,8 @@ from tests.service import ROOT
 REAL_LISTS = "tests/content/checks/test_real_lists.py::test_regexes_of_a_real_site_give_the_locations_that_it_gives"
 IMPORTS = "tests/content/formats/test_tsv.py::test_no_input_is_too_strange_to_be_checked"
 
+_FEW_PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # the import of those that are installed takes most of a run
+
 
 def run_tests(folder: Path, *arguments: str, ci: bool) -> subprocess.CompletedProcess[str]:
     """Run pytest without a folder of real lists, in a folder of its own.
@@ -19,14 +21,15 @@ def run_tests(folder: Path, *arguments: str, ci: bool) -> subprocess.CompletedPr
     In the folder of all users' runs it would remove what earlier runs have left, which takes minutes.
     """
     own = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "CI"))}
-    env = {**own, "WAYPOST_TEST_DATASETS": "/nowhere", **({"CI": "true"} if ci else {})}
+    env = {**own, "WAYPOST_TEST_DATASETS": "/nowhere", **_FEW_PLUGINS, **({"CI": "true"} if ci else {})}
     command = [
         sys.executable,
         "-m",
         "pytest",
         "-q",
-        "-p",
-        "no:cacheprovider",
+        "-pno:cacheprovider",
+        "-ppytest_timeout",
+        "-pxdist.plugin",
         f"--basetemp={folder / 'run'}",
         *arguments,
     ]

@@ -20,6 +20,7 @@ from api.interfaces import Dependencies
 from api.settings import Settings
 from gitstore.errors import NotFound
 from tests.api.asgi import AsgiResponse, call, part
+from tests.hashing import hashing_remembered
 
 PASSWORD = "correct horse battery"
 START = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
@@ -90,11 +91,13 @@ class World:
 
     def user(self, name: str, *roles: str) -> User:
         """Create an account with `PASSWORD`."""
-        return self.services.accounts.create(OPERATOR, NewUser(name, PASSWORD, roles, "Ada", "Lovelace"))
+        with hashing_remembered():
+            return self.services.accounts.create(OPERATOR, NewUser(name, PASSWORD, roles, "Ada", "Lovelace"))
 
     def login(self, name: str) -> SessionTokens:
         """Start a session."""
-        return self.services.logins.login(name, PASSWORD)
+        with hashing_remembered():
+            return self.services.logins.login(name, PASSWORD)
 
     def access(self, name: str) -> str:
         """Return the access token of a new session."""

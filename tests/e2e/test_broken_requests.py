@@ -132,7 +132,7 @@ def halves_of(operation: Operation) -> list[tuple[Operation, dict[str, str], byt
 
 
 def test_bodies_that_are_cut_off_change_nothing(shop: Place) -> None:
-    """Those of all operations at once, since the service waits for the rest of some."""
+    """All operations at once, since the service waits for the rest of some bodies."""
     before, halves = state(shop), [half for operation in WRITES for half in halves_of(operation)]
     with ThreadPoolExecutor(3 * len(WRITES)) as pool:
         list(pool.map(lambda half: send_half(shop, *half), halves))

@@ -17,6 +17,7 @@ from api.auth.permissions.grants import Grant
 from api.auth.permissions.principal import OPERATOR
 from api.settings import Settings
 from tests.e2e.caller import Caller
+from tests.hashing import hashing_remembered
 from tests.service import Service, wait_until
 
 PASSWORD = "correct horse battery"
@@ -56,7 +57,9 @@ class World:
     def user(self, *roles: str) -> str:
         """Return the name of a new account with `PASSWORD`."""
         name = f"user-{secrets.token_hex(4)}"
-        return self.services.accounts.create(OPERATOR, NewUser(name, PASSWORD, roles, "Ada", "Lovelace")).username
+        new = NewUser(name, PASSWORD, roles, "Ada", "Lovelace")
+        with hashing_remembered():
+            return self.services.accounts.create(OPERATOR, new).username
 
     def session(self, name: str) -> dict[str, Any]:
         """Return the tokens of a new session, created by HTTP."""

@@ -19,6 +19,7 @@ from api.errors import ApiError
 from gitstore.errors import AlreadyExists, NotFound
 from tests.api.auth.permissions.test_grants import grants
 from tests.api.world import PASSWORD, START, World, world
+from tests.rounds import rounds
 
 
 @pytest.fixture
@@ -195,7 +196,7 @@ def test_an_api_token_neither_makes_tokens_nor_changes_accounts(here: World) -> 
         assert code(work) == (403, "forbidden")
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=rounds(8, 20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(grants, max_size=4), st.lists(grants, min_size=1, max_size=4))
 def test_a_token_holds_only_what_its_giver_holds(held: list[Grant], wanted: list[Grant]) -> None:
     with TemporaryDirectory() as folder:

@@ -1,6 +1,5 @@
 """The import of a folder as a namespace: complete or not at all, with a history that shows each file and its reason."""
 
-import multiprocessing
 import os
 import subprocess
 from pathlib import Path
@@ -16,6 +15,7 @@ from gitstore.namespaces.namespaces import create_namespace
 from gitstore.store.store import create_store
 from tests.cli.rule_folders import flow, project, write
 from tests.cli.terminal import SAMPLE
+from tests.processes import FORKED
 
 AUTHOR = Author("Robin Sample", "robin@sample.example")
 LONGEST_SUBJECT = 72
@@ -158,9 +158,8 @@ def make_one(root: Path, name: str, gate: str) -> None:
 def test_of_two_who_make_the_same_name_at_once_one_does(work_folder: Path) -> None:
     gate = str(work_folder / "gate")
     os.mkfifo(gate)
-    spawn = multiprocessing.get_context("spawn")
     makers = [
-        spawn.Process(target=make_one, args=(work_folder / "data", name, gate)) for name in ("acme", "Acme", "ACME")
+        FORKED.Process(target=make_one, args=(work_folder / "data", name, gate)) for name in ("acme", "Acme", "ACME")
     ]
     for maker in makers:
         maker.start()

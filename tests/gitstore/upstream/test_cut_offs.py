@@ -1,6 +1,5 @@
 """Cut-offs at random bytes, and kills, in the middle of fetches and pushes: the next sync succeeds, and nothing is lost."""
 
-import multiprocessing
 import os
 import random
 import signal
@@ -23,11 +22,11 @@ from tests.gitstore.upstream.cutting_proxy import DOWN, UP, CuttingProxy, cuttin
 from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, sync, sync_well
 from tests.gitstore.wire.client.http_host import PASSWORD, USER, hosting
 from tests.gitstore.wire.client.ssh_host import SshHost, ssh_host
+from tests.processes import FORKED
+from tests.rounds import rounds
 
-HTTP_POINTS, SSH_POINTS, KILLS = 18, 3, 15
+HTTP_POINTS, SSH_POINTS, KILLS = rounds(10, 18), 3, rounds(9, 15)
 RULES = 40
-_RESTART = multiprocessing.get_context("forkserver")
-_RESTART.set_forkserver_preload(["tests.gitstore.upstream.test_cut_offs"])
 
 
 @dataclass
@@ -211,7 +210,7 @@ def test_killed_processes(tmp_path: Path, kind: Fetch) -> None:
 
 def kill_at(bench: Bench, kind: Fetch, direction: str, at: float) -> bool:
     """Run the step in a process, and kill it when so many bytes (or, as a float, seconds) have passed; tell whether it was."""
-    process: Any = _RESTART.Process(target=run_apart, args=(bench.place.root, kind))
+    process: Any = FORKED.Process(target=run_apart, args=(bench.place.root, kind))
     process.start()
 
     def kill() -> None:

@@ -5,7 +5,6 @@ import shutil
 import stat
 from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
-from multiprocessing import get_context
 from pathlib import Path
 from threading import Thread
 
@@ -16,6 +15,7 @@ from api.auth.logins.keyring import SIGNING_PERIOD, InvalidKey, Keyring, Ring, c
 from api.errors import Unauthenticated
 from gitstore.file_lock import hold_lock_file
 from tests.api.world import START, ManualClock
+from tests.processes import FORKED
 
 OVERLAP = timedelta(days=30)
 
@@ -59,7 +59,7 @@ def test_the_first_start_makes_a_key_to_sign_with_and_the_next_one(keyring: Keyr
 
 
 def test_processes_that_start_at_once_have_the_same_ring(tmp_path: Path) -> None:
-    with ProcessPoolExecutor(4, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(4, FORKED) as pool:
         found = list(pool.map(kids, [tmp_path / "keys"] * 8))
     assert len(found[0]) == 2
     assert found == [found[0]] * 8

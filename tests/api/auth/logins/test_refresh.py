@@ -4,7 +4,6 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
-from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,6 +26,8 @@ from api.db.state_store import open_state_store
 from api.db.tables import refresh_tokens
 from api.errors import ApiError, Unauthenticated
 from tests.api.world import PASSWORD, ManualClock, World, world
+from tests.processes import FORKED
+from tests.rounds import rounds
 
 IDLE = timedelta(days=7)
 SESSION = timedelta(days=30)
@@ -219,7 +220,7 @@ def refresh_all(folder: Path, tokens: list[str]) -> list[SessionTokens]:
 
 def test_of_many_processes_with_one_token_all_get_the_one_successor(here: World, tmp_path: Path) -> None:
     tokens = [here.login("ada").refresh_token for _ in range(20)]
-    with ProcessPoolExecutor(6, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(6, FORKED) as pool:
         answers = list(pool.map(refresh_all, [tmp_path] * 6, [tokens] * 6))
     assert answers == [answers[0]] * 6
     assert len({answer.refresh_token for answer in answers[0]}) == 20
@@ -330,7 +331,7 @@ class Chain(RuleBasedStateMachine):
 
 TestChain = Chain.TestCase
 TestChain.settings = settings(
-    max_examples=10, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=rounds(6, 20), stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 

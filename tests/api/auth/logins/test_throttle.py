@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
 
@@ -16,6 +15,7 @@ from api.db.state_store import open_state_store
 from api.db.tables import login_attempts
 from api.errors import ApiError
 from tests.api.world import PASSWORD, ManualClock, World, world
+from tests.processes import FORKED
 
 HERE, NEIGHBOUR, ELSEWHERE = "192.0.2.7", "192.0.2.8", "198.51.100.1"
 
@@ -158,7 +158,7 @@ def _outcome(work: Callable[[], object]) -> int:
 
 def test_of_many_processes_at_once_exactly_as_many_pass_as_may(tmp_path: Path) -> None:
     open_state_store(tmp_path).close()
-    with ProcessPoolExecutor(4, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(4, FORKED) as pool:
         found = sum(pool.map(take_all, [tmp_path] * 4, [40] * 4), Counter[int]())
     assert found == {200: 50, 429: 110}
 
