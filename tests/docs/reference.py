@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from tests.service import ROOT
 
@@ -13,11 +14,11 @@ def page(name: str) -> str:
     return (ROOT / "docs" / "reference" / name).read_text("utf-8")
 
 
-def modules() -> Iterator[ast.Module]:
+@cache
+def modules() -> tuple[ast.Module, ...]:
     """Return every module of the product, parsed."""
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            yield ast.parse(path.read_text("utf-8"))
+    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    return tuple(ast.parse(path.read_text("utf-8")) for path in paths)
 
 
 def name_of(node: ast.expr) -> str:

@@ -22,6 +22,7 @@ from gitstore.drafts.listing import DraftView, Query, Span, list_items
 from gitstore.yamlfiles.dump import new_file
 from tests.gitstore.fixtures import SHOP, SPACE, create_place, page, redirect
 from tests.gitstore.folders import Folder
+from tests.rounds import rounds
 
 _STATE_COUNT = 4
 _BODIES = ("pages/a.txt", "pages/b.txt")
@@ -67,7 +68,7 @@ def naive_changes(kind: Kind, old: Snapshot, new: Snapshot) -> dict[str, Change]
     return {key: Change(kind, *pair) for key, pair in pairs.items() if pair[0] != pair[1]}
 
 
-@settings(max_examples=300)
+@settings(max_examples=rounds(100, 600))
 @given(_sequences(), st.sampled_from(Kind))
 def test_changes_of_a_draft_are_those_of_a_naive_walk(states: list[dict[str, bytes]], kind: Kind) -> None:
     """Both the difference rule by rule, and the change that the list shows of each record."""
@@ -83,7 +84,7 @@ def test_changes_of_a_draft_are_those_of_a_naive_walk(states: list[dict[str, byt
         }
 
 
-@settings(max_examples=12)
+@settings(max_examples=rounds(8, 24))
 @given(_sequences())
 def test_history_of_a_rule_is_that_of_a_naive_walk(states: list[dict[str, bytes]]) -> None:
     """Also of publishes that were refused, before the log is stored and after it was lost."""

@@ -44,9 +44,10 @@ from tests.gitstore.wire.push.pushing import (
     request,
     tree,
 )
+from tests.rounds import rounds
 from tests.seeds import first_seed
 
-STEPS = 40
+STEPS = rounds(24, 40)
 REFS = [f"refs/heads/{name}" for name in ("one", "two/a", "two/b", "draft/shop/main", "draft/shop/other")]
 TAG = "refs/tags/v1"
 

@@ -12,6 +12,7 @@ from gitstore.compiled.validation.checks import check_change, check_many, check_
 from gitstore.yamlfiles.dump import new_file
 from tests.gitstore.fixtures import page, redirect
 from tests.gitstore.folders import Folder, folder_of, matcher_of_release
+from tests.rounds import rounds
 
 _SOURCES = ["/a", "/b", "/c", "/a?q", "h.example/a", "h.example/b"]
 _TARGETS = ["/a", "/b", "/c", "/end", "/a?q", "https://h.example/a", "https://h.example/b", "https://x.example/a"]
@@ -58,7 +59,7 @@ def _unserved_loop(*, after: bool) -> list[Record]:
     return [*rules, redirect("/b", "/a")] if after else rules
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=rounds(100, 600), deadline=None)
 @given(records, st.lists(st.one_of(exact, exact, patterns, pages), max_size=2), st.sets(st.integers(0, 5), max_size=2))
 @example(
     [redirect("/a", "/c"), redirect("/b", "https://h.example/a"), redirect("h.example/b")],

@@ -17,6 +17,7 @@ from gitstore.drafts.reverting import RevertRequest, RevertResult
 from gitstore.errors import NotAllowed, NotFound, StaleDraft
 from gitstore.git.repository import open_repository
 from tests.gitstore.fixtures import BOB, MAIN, SHOP, SPACE, Place, create_place, page, put, redirect
+from tests.rounds import rounds
 
 RULES = """\
 # What marketing asked for.
@@ -183,7 +184,7 @@ def edits(draw: st.DrawFn) -> list[Edit]:
     return made
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=rounds(8, 30), deadline=None)
 @given(edits(), st.integers(0, 2**32))
 def test_reverting_everything_gives_the_files_as_they_were(
     tmp_path_factory: pytest.TempPathFactory, made: list[Edit], seed: int

@@ -16,6 +16,7 @@ from gitstore.errors import DuplicateIdentity, Invalid, NotFound
 from gitstore.layout import RULES_PER_FILE
 from tests.gitstore.fixtures import page, put, redirect
 from tests.gitstore.folders import Folder, folder_of
+from tests.rounds import rounds
 
 START = Folder(
     {
@@ -42,7 +43,7 @@ _edits = st.one_of(
 Model = dict[Kind, dict[str, Record]]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=rounds(60, 300), deadline=None)
 @given(st.lists(_edits, max_size=8))
 def test_edits_do_what_they_do_to_a_dictionary(edits: list[Edit]) -> None:
     """Both refuse the same edits; the files read back as the model, and the changes are the difference."""

@@ -17,7 +17,7 @@ from tests.rounds import rounds
 from tests.seeds import first_seed
 
 # Pairs that go through a repository, at 6 ms each; those of the rules alone are always 10,000.
-PAIRS = rounds(600, 3000)
+PAIRS = rounds(300, 3000)
 SHARDS = 3
 
 

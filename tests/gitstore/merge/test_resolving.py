@@ -16,6 +16,7 @@ from gitstore.git.repository import open_repository
 from gitstore.merge.choices import Choice
 from gitstore.merge.resolving import ResolveRequest, ResolveResult
 from tests.gitstore.fixtures import ADA, BOB, MAIN, SHOP, SPACE, Place, create_place, git, page, put, redirect, yaml
+from tests.rounds import rounds
 
 OTHER = DraftName(SHOP, "other")
 Conflict = Mapping[str, Any]
@@ -290,7 +291,7 @@ def fields_of(place: Place, at: str) -> dict[str, dict[str, Any]]:
     }
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=rounds(8, 30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(side(), side(), st.integers(0, 2**32))
 def test_after_resolving_everything_the_publish_holds_each_choice_and_nothing_is_lost(
     tmp_path_factory: pytest.TempPathFactory, mine: list[Edit], theirs: list[Edit], seed: int

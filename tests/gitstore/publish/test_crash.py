@@ -18,7 +18,7 @@ from gitstore.store.store import Store
 from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, Place, create_place, put, redirect, seeded_random
 from tests.rounds import rounds
 
-_KILLS = rounds(60, 200)
+_KILLS = rounds(30, 200)
 _RULES = 5
 
 

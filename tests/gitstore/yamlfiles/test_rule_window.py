@@ -25,7 +25,7 @@ from tests.seeds import first_seed
 
 _REAL_RULES = 200
 _FIELDS = {"type": "BASIC", "source": "/new", "target": "/t", "status": "FOUND"}
-FILES = rounds(720, 2400)
+FILES = rounds(480, 2400)
 
 
 def _rewritten(
@@ -95,10 +95,20 @@ def test_rules_with_any_text_are_rewritten_in_a_window_as_in_the_whole_file(
         check_equal(data, wanted)
 
 
+def _first_rules(name: str) -> list[Record]:
+    """Return the first rules of a list; what comes after them is not parsed."""
+    found: dict[str, Record] = {}
+    for row in read_rows(read_list(name)):
+        if row.fields:
+            found.setdefault(row.fields.identity, row.fields)
+        if len(found) == _REAL_RULES:
+            break
+    return list(found.values())
+
+
 @pytest.mark.parametrize("name", LISTS)
 def test_real_lists_are_rewritten_in_a_window_as_in_the_whole_file(name: str) -> None:
-    rows: list[Record] = [row.fields for row in read_rows(read_list(name)) if row.fields]
-    held = list({record.identity: record for record in rows}.values())[:_REAL_RULES]
+    held = _first_rules(name)
     chance = random.Random(name)  # noqa: S311 - test data
     data = new_file(Kind.REDIRECTS, held, chance.choice(LAYOUTS))
     edits = _edits(chance, held, redirect_of(_FIELDS))
