@@ -17,7 +17,7 @@ from tests.service import ROOT
 
 AGENT = (("redirect", "read"), ("page", "read"))
 KINDS = ("redirects", "pages")
-PUBLISHES = rounds(40, 110)
+PUBLISHES = rounds(24, 110)
 NOTHING: dict[str, list[Any]] = {"added": [], "changed": [], "removed": []}
 
 

@@ -18,7 +18,7 @@ from tests.e2e.world import Place, open_world, redirect
 from tests.rounds import rounds
 from tests.service import WAYPOST, Service, child_pids, running, wait_until
 
-KILLS = rounds(8, 24)
+KILLS = rounds(5, 24)
 ROUNDS = rounds(2, 4)
 
 
