@@ -31,7 +31,7 @@ class Walked(NamedTuple):
 @contextmanager
 def connection(place: Place) -> Iterator[httpx.Client]:
     """Open a client with one connection, which it keeps."""
-    limits = httpx.Limits(max_connections=1, max_keepalive_connections=1)
+    limits = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=None)
     with httpx.Client(base_url=place.world.service.url, limits=limits, timeout=60) as client:
         yield client
 

@@ -66,6 +66,10 @@ def _sockets(pid: int) -> set[str]:
     return names
 
 
+# By default httpx closes a connection that was idle for five seconds, and the next one may be to another worker.
+ONE = httpx.Limits(max_connections=1, keepalive_expiry=None)
+
+
 class PinnedClient(NamedTuple):
     """A client with one connection, to a given worker."""
 
@@ -81,7 +85,7 @@ def pinned_pair(service: Service, stack: ExitStack) -> tuple[PinnedClient, Pinne
 
 def _pinned(service: Service, pid: int, stack: ExitStack) -> PinnedClient:
     """Open a persistent connection to one worker, while the other one is stopped."""
-    http = stack.enter_context(httpx.Client(base_url=service.url, timeout=30, limits=httpx.Limits(max_connections=1)))
+    http = stack.enter_context(httpx.Client(base_url=service.url, timeout=30, limits=ONE))
     (other,) = service.workers() - {pid}
     os.kill(other, signal.SIGSTOP)
     try:
