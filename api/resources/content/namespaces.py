@@ -15,7 +15,7 @@ from api.http.response import json_views
 from api.http.response.paging import write_list
 from api.runtime.health.content_faults import to_fault
 from api.runtime.jobs.background import run_in_thread
-from gitstore.errors import Broken, StoreError
+from gitstore.errors import Broken, NotFound, StoreError
 from gitstore.history.live import LiveNamespace
 from gitstore.namespaces.namespaces import Namespace
 from gitstore.namespaces.records import NamespaceRecords
@@ -41,7 +41,8 @@ class Namespaces:
         """List the namespaces in which the caller may read anything; a broken one is listed by name, with null fields."""
         principal = principal_of(req)
         visible = [name for name in await run_in_thread(self._store.namespaces.names) if principal.can_see(name)]
-        write_list(req, resp, [await run_in_thread(_list, self._store, name) for name in visible])
+        listed = [await run_in_thread(_list, self._store, name) for name in visible]
+        write_list(req, resp, [each for each in listed if each])
 
     @grants("namespace", "write")
     async def on_post(self, req: Request, resp: Response) -> None:
@@ -124,9 +125,12 @@ def _actor(req: Request) -> Actor:
     return as_principal(principal_of(req)).actor()
 
 
-def _list(store: Store, name: str) -> dict[str, object]:
+def _list(store: Store, name: str) -> dict[str, object] | None:
+    """Show a namespace of the list; None if it was deleted meanwhile."""
     try:
         return _show(store, name)
+    except NotFound:
+        return None
     except (Broken, OSError):
         return {"name": name, "description": "", "projects": None, "createdAt": None}
 

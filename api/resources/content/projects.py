@@ -1,6 +1,6 @@
 """Projects: create, change and remove, each as one publish."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from api.runtime.health.content_faults import to_fault
 from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.release_loader import ReleaseLoader
 from gitstore.errors import StoreError
+from gitstore.history.live import LiveProject
 from gitstore.store.store import Store
 from gitstore.yamlfiles.project_file import POLICY, ProjectFile
 
@@ -39,8 +40,8 @@ class Projects:
         if not principal.can_see(namespace):
             raise Forbidden("This needs any read grant in this namespace.")
         served = await self._releases.namespace(namespace)
-        visible = [name for name in sorted(served.projects) if principal.can_see(namespace, name)]
-        write_list(req, resp, [await run_in_thread(_show, self._store, namespace, name) for name in visible])
+        visible = [served.projects[name] for name in sorted(served.projects) if principal.can_see(namespace, name)]
+        write_list(req, resp, await run_in_thread(_show_all, self._store, visible))
 
     @grants("project", "write")
     async def on_post(self, req: Request, resp: Response, namespace: str) -> None:
@@ -110,6 +111,11 @@ def _show_health(store: Store, namespace: str, project: str, *, shows_cause: boo
     found = [to_fault(namespace, fault) for fault in store.releases.project_faults(namespace, project)]
     faults = found if shows_cause else [replace(fault, detail="") for fault in found]
     return json_views.project(served, store.drafts.names(namespace, project), faults)
+
+
+def _show_all(store: Store, found: Sequence[LiveProject]) -> list[dict[str, Any]]:
+    """Show projects of one state of release: one that is removed meanwhile is in the list as it was."""
+    return [json_views.project(each, store.drafts.names(each.namespace, each.name)) for each in found]
 
 
 def _show(store: Store, namespace: str, project: str) -> dict[str, Any]:

@@ -62,7 +62,9 @@ class RunningPreview:
 
     def served(self) -> State | None:
         """Return the state that agents get; None if a project ends meanwhile."""
-        listed = self.client.get(f"/api/namespace/{self.namespace}/projects").json()["items"]
+        answer = self.client.get(f"/api/namespace/{self.namespace}/projects")
+        assert answer.status_code == httpx.codes.OK, answer.text
+        listed = answer.json()["items"]
         found = State()
         for name in (each["name"] for each in listed):
             found[name] = {}

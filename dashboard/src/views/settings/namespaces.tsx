@@ -35,7 +35,7 @@ export default function Namespaces(): JSX.Element {
           </li>
         ))}
       </ul>
-      {all && <Archived done={found.reload} />}
+      {all && (found.data ?? found.error) && <Archived done={found.reload} />}
       {edit === "new" && <NewNamespace done={found.reload} />}
       {name && <OneNamespace key={name} name={name} done={found.reload} />}
     </SettingsPage>
