@@ -6,6 +6,7 @@ from typing import Any
 from api import logs
 from api.interfaces import BackgroundService
 from api.runtime.jobs.background import close_pools
+from api.runtime.jobs.fork_server import fork_server
 
 _log = logs.logger("background_services")
 
@@ -31,3 +32,4 @@ class Lifespan:
             except Exception:  # noqa: BLE001 - the others must be stopped too, and the log has this one
                 _log.exception("background_service_failed_to_stop", service=type(service).__name__)
         close_pools()
+        fork_server.close()

@@ -131,7 +131,10 @@ def raise_file_limit(connections: int) -> None:
 def begin_worker(arbiter: Any, worker: Any) -> None:
     """Prepare a new worker before it has threads and files of its own."""
     reset_signals(arbiter, worker)
-    fork_server.start()
+    try:
+        fork_server.start()
+    except OSError as ex:  # gunicorn would stop the service; the first job starts a fork server
+        _log.warning("fork_server_not_started", error=str(ex))
 
 
 def options(settings: Settings) -> dict[str, object]:

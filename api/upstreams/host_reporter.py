@@ -25,7 +25,7 @@ from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.jobs.background_task import TaskService
 from api.upstreams.hosts.git_host import find_host, token_of
 from api.upstreams.hosts.host_api import CommitStatus, PullState, StatusState
-from api.upstreams.node_lock import take_node_lock
+from api.upstreams.node_lock import WAIT_SECONDS, take_node_lock
 from api.upstreams.pull_publishes import CLOSED, MERGED, OPEN, PullPublishes, open_api
 from api.upstreams.status_texts import describe_proposal, describe_tip
 from gitstore.drafts.drafts import DraftName
@@ -107,8 +107,8 @@ class HostReporter(TaskService):
             lock, is_elected = self._store.directory.repositories / _LOCK_FILE, False
             while True:
                 if not is_elected:
-                    is_elected = take_node_lock(self._data, lock, stack)
-                await asyncio.sleep(_ROUND_SECONDS)
+                    is_elected = await take_node_lock(self._data, lock, stack)
+                await asyncio.sleep(_ROUND_SECONDS if is_elected else WAIT_SECONDS)
                 if is_elected and self._data.fault is None:
                     await self._round()
 

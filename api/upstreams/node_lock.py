@@ -4,17 +4,22 @@ from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
 from api.data.served_data import ServedData
+from api.runtime.jobs.background import run_in_thread
 from gitstore.file_lock import hold_lock_file
 
+WAIT_SECONDS = 2.0
+"""Between two looks whether the worker that has the lock has ended."""
 
-def take_node_lock(data: ServedData, path: Path, stack: AsyncExitStack) -> bool:
-    """Take a lock file in the served data until the stack ends; false while another worker has it, or the data is lost.
 
-    It is asked for all the time by all other workers, so it is a few system calls, and no way into a thread and back.
-    """
+async def take_node_lock(data: ServedData, path: Path, stack: AsyncExitStack) -> bool:
+    """Take a lock file in the served data until the stack ends; false while another worker has it, or the data is lost."""
     own = ExitStack()
-    try:  # a worker that starts while the data is away has no finding of the monitor yet
-        is_held = data.check() is None and own.enter_context(hold_lock_file(path, 0))
+
+    def take() -> bool:  # a worker that starts while the data is away has no finding of the monitor yet
+        return data.check() is None and own.enter_context(hold_lock_file(path, 0))
+
+    try:
+        is_held = await run_in_thread(take)
     except OSError:
         is_held = False
     if is_held:

@@ -20,7 +20,7 @@ from api.runtime.jobs.background import ProcessLost, run_in_thread
 from api.runtime.jobs.background_task import TaskService
 from api.runtime.jobs.job_process import JobLimits, JobProcess, JobTimeout
 from api.upstreams.errand_desk import ErrandDesk
-from api.upstreams.node_lock import take_node_lock
+from api.upstreams.node_lock import WAIT_SECONDS, take_node_lock
 from api.upstreams.upstream_faults import UpstreamFaults
 from api.upstreams.upstream_levels import UpstreamLevels
 from api.upstreams.upstream_looks import UpstreamLooks
@@ -97,11 +97,11 @@ class UpstreamSyncer(TaskService):
             lock, is_elected = self._store.directory.repositories / _LOCK_FILE, False
             while True:
                 if not is_elected:
-                    is_elected = take_node_lock(self._data, lock, stack)
+                    is_elected = await take_node_lock(self._data, lock, stack)
                 if is_elected and self._data.check() is None:  # the round writes beside the repositories
                     await self._open_desk()
                     await self._round()
-                await asyncio.sleep(_ROUND_SECONDS)
+                await asyncio.sleep(_ROUND_SECONDS if is_elected else WAIT_SECONDS)
 
     async def _open_desk(self) -> None:
         """Open the desk for publishes, if it is not open; a failure is logged when it changes, and tried again."""

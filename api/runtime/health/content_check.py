@@ -6,6 +6,7 @@ It runs in the background and rests most of the time, so that readiness costs th
 import asyncio
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from api import logs
 from api.data.served_data import ServedData
@@ -38,6 +39,10 @@ _log = logs.logger("content_check")
 
 
 _Finding = tuple[str, NamespaceFaults | None]
+
+
+class _DataLost(Exception):
+    """The data directory is lost."""
 
 
 class ContentCheck:
@@ -91,12 +96,13 @@ class ContentCheck:
     async def _look_at_all(self, pace: Pace) -> bool:
         """Look at all namespaces; False if the data is lost meanwhile."""
         known, self._since = set[str](), set()
-        async for step in pace.steps(self._list, self._look):
-            self._note(filter(None, step))
-            known.update(each[0] for each in step if each)
-            if self._data.fault is not None:
-                self._report.wait_again()
-                return False
+        try:
+            async for step in pace.steps(self._list, self._look):
+                self._note(step)
+                known.update(name for name, _ in step)
+        except _DataLost:  # also for a moment: what was found before stays
+            self._report.wait_again()
+            return False
         self._content.keep(known | self._since)
         self._note(())
         self._report.end_round(pace.begun)
@@ -104,11 +110,19 @@ class ContentCheck:
         return True
 
     def _list(self) -> Sequence[str]:
-        return self._store.directory.namespaces() if self._data.check() is None else ()
+        self._require_data()
+        found = self._store.directory.namespaces()
+        self._require_data()  # again: an empty folder in the place of the repositories is not a list without namespaces
+        return found
 
-    def _look(self, namespace: str) -> _Finding | None:
-        """Look at a namespace; None while the data is lost, when looking would write compiled files in its place."""
-        return None if self._data.check() is not None else (namespace, find_faults_of(self._store, namespace))
+    def _look(self, namespace: str) -> _Finding:
+        """Look at a namespace; not while the data is lost, when looking would write compiled files in its place."""
+        self._require_data()
+        return namespace, find_faults_of(self._store, namespace)
+
+    def _require_data(self) -> None:
+        if self._data.check() is not None:
+            raise _DataLost
 
     def _note(self, found: Iterable[_Finding]) -> None:
         for name, state in found:
@@ -127,7 +141,7 @@ class ContentCheck:
             self._wakes.clear()
             left, self._moved = list(self._moved), {}
             while left and self._data.fault is None:
-                found = await run_in_thread(self._look, left.pop())
-                if found:
+                with suppress(_DataLost):
+                    found = await run_in_thread(self._look, left.pop())
                     self._since.add(found[0])
                     self._note([found])

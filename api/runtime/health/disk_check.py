@@ -53,6 +53,7 @@ class DiskCheck(TaskService):
         self.writing = FaultReport()
         self._data = data
         self._state = DiskState()
+        self._synced = DiskState()
 
     async def _run(self) -> None:
         synced = float("-inf")
@@ -68,7 +69,10 @@ class DiskCheck(TaskService):
     def _look(self, *, syncs: bool) -> DiskState:
         if self._data.check() is not None:  # nothing may be written in the place of a lost directory
             return DiskState()
-        return probe_disks((self._data.parts.root, *self._data.parts.folders), syncs=syncs)
+        found = probe_disks((self._data.parts.root, *self._data.parts.folders), syncs=syncs)
+        if syncs:  # looks in between do not see all of it: the quota of one folder, an error at a sync
+            self._synced = found
+        return DiskState(found.is_full or self._synced.is_full, found.refused or self._synced.refused)
 
     def _note(self, state: DiskState) -> None:
         if state != self._state:

@@ -24,6 +24,7 @@ _MOST_REST = 400  # times the duration of a step, so that an idle node uses litt
 _LEAST_REST = 20  # … and a large one no more than a twentieth, even if its rounds take longer
 _SAMPLES = 3
 _FOLDER = os.R_OK | os.W_OK | os.X_OK
+_OBJECTS, _DIGITS = "objects", 2
 
 _log = logs.logger("write_check")
 
@@ -115,20 +116,27 @@ def _refused_in(top: str, changed: Mapping[str, str], below: str = "") -> Iterat
     except OSError:  # it is gone, or it was reported from its parent
         return
     for entry in entries:
-        if entry.is_dir():
-            inner = f"{below}/{entry.name}" if below else entry.name
-            if not os.access(entry.path, _FOLDER):
+        if _is_folder(entry):
+            # Objects are in folders by the first digits of their hash, and in packs; other folders are of pushes under way.
+            is_of_push = below == _OBJECTS and len(entry.name) != _DIGITS and entry.name != "pack"
+            if not is_of_push and _is_closed(entry.path, _FOLDER):
                 yield entry.path
-            if below == "objects":  # the folders by the digits of a hash, and those of packs, have only files
-                continue
-            if not entry.is_symlink():
-                yield from _refused_in(top, changed, inner)
+            if below != _OBJECTS and not entry.is_symlink():
+                yield from _refused_in(top, changed, f"{below}/{entry.name}" if below else entry.name)
         elif begin is not None and entry.name.startswith(begin) and _is_closed(entry.path):
             yield entry.path
 
 
-def _is_closed(file: str | Path) -> bool:
-    return not os.access(file, os.R_OK | os.W_OK) and os.path.lexists(file)
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads nowhere, or to a folder that may not be entered
+        return False
+
+
+def _is_closed(path: str | Path, rights: int = os.R_OK | os.W_OK) -> bool:
+    """Tell whether the service lacks rights to what exists; it may be removed meanwhile."""
+    return not os.access(path, rights) and os.path.lexists(path)
 
 
 def _namespace_fault(namespace: str, refused: Sequence[Path]) -> Fault:

@@ -6,6 +6,7 @@ threads start, which waits, has no threads, and forks whenever it is asked. Wher
 after it was killed, a new interpreter that imports the same modules takes its place.
 """
 
+import atexit
 import gc
 import importlib
 import json
@@ -18,9 +19,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -35,6 +34,8 @@ _NICENESS = 5
 # process makes one.
 _MIDDLE_PER_WHOLE = 100
 _ASK = b"f"
+# The signals that mean something to a worker, and nothing to its processes.
+_OF_WORKERS = (signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _PACKAGES = ("api", "content", "gitstore", "schemas")
 
 
@@ -44,16 +45,21 @@ class ForkServer:
     def __init__(self) -> None:
         self._turn = threading.Lock()
         self._control: socket.socket | None = None
-        self._await_end: Callable[[], object] | None = None
+        self._pid = 0
+        self._started: subprocess.Popen[bytes] | None = None  # if it is no copy of this process
 
     def start(self) -> None:
         """Start it as a copy of this process, which must have no threads yet."""
         ours, theirs = socket.socketpair()
-        pid = os.fork()
-        if pid == 0:
-            _run_as_copy(theirs, ours)
-        theirs.close()
-        self._control, self._await_end = ours, partial(_wait_for, pid)
+        with theirs:
+            try:
+                pid = os.fork()
+            except OSError:
+                ours.close()
+                raise
+            if pid == 0:
+                _run_as_copy(theirs, ours)
+        self._control, self._pid = ours, pid
 
     def fork(self) -> socket.socket:
         """Return a connection to a new process for jobs; it ends at once if the process cannot be forked."""
@@ -65,7 +71,7 @@ class ForkServer:
         return ours
 
     def close(self) -> None:
-        """End it; the processes that it has forked go on."""
+        """End it, also one that does not answer; the processes that it has forked go on."""
         with self._turn:
             self._end()
 
@@ -84,23 +90,26 @@ class ForkServer:
         self._end()
         self._control, theirs = socket.socketpair()
         with theirs:
-            self._await_end = _start_interpreter(theirs.fileno()).wait
+            self._started = _start_interpreter(theirs.fileno())
+            atexit.register(self.close)
+            self._pid = self._started.pid
 
     def _end(self) -> None:
         if self._control is not None:
             self._control.close()
             self._control = None
-        if self._await_end is not None:
-            self._await_end()
-            self._await_end = None
+        if self._pid:
+            # One that is stopped, or waits for a disk, would be waited for without an end. Its number is its own until then.
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+            if self._started is not None:
+                self._started.wait()
+            else:
+                os.waitpid(self._pid, 0)
+            self._started, self._pid = None, 0
 
 
 fork_server = ForkServer()  # of this process
-
-
-def _wait_for(pid: int) -> None:
-    with suppress(ChildProcessError):  # gunicorn may have collected it
-        os.waitpid(pid, 0)
 
 
 def _start_interpreter(control: int) -> subprocess.Popen[bytes]:
@@ -152,10 +161,10 @@ def _accepts(number: int) -> bool:
 
 def _serve(control: socket.socket) -> NoReturn:
     """Fork a process for each connection that arrives, until the worker has ended."""
-    # Both are sent to a whole group, by a terminal or a service manager; the worker ends its jobs in order:
+    # They are sent to a whole group, by a terminal or a service manager; the worker ends its jobs in order:
     # https://man7.org/linux/man-pages/man3/termios.3.html
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in (signal.SIGINT, *_OF_WORKERS):
+        signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets children that have ended
     os.nice(_NICENESS)
     return_large_blocks()
@@ -178,9 +187,10 @@ def _fork(control: socket.socket, end: int) -> None:
         is_child = False
     if is_child:
         control.close()
+        os.set_inheritable(end, False)  # noqa: FBT003 - no keywords. A received file is inherited, unlike all others of Python
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        # Not ignored: a program that a job starts would inherit that, and could not be stopped by it.
-        signal.signal(signal.SIGTERM, lambda _number, _frame: None)
+        for number in _OF_WORKERS:  # not ignored: a program that a job starts would inherit that
+            signal.signal(number, lambda _number, _frame: None)
         _set_name("waypost-jobs")
         serve_jobs(socket.socket(fileno=end))
     os.close(end)
@@ -195,6 +205,8 @@ def _set_name(name: str) -> None:
 def main() -> NoReturn:
     """Be the fork server as a new interpreter: import what the worker has imported, then serve."""
     control, level = sys.argv[1:]
+    os.environ.pop("PYTHONPATH")  # for this interpreter, not for what its jobs start
+    os.set_inheritable(int(control), False)  # noqa: FBT003 - no keywords
     logs.configure(level)
     for name in json.load(sys.stdin):
         with suppress(ImportError):  # the job that needs it meets the error

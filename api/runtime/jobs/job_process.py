@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from typing import TypeVar
 
+from api import logs
 from api.errors import Unavailable
 from api.runtime.jobs.fork_server import fork_server
 from api.runtime.jobs.job_runner import Done, run_job
@@ -25,6 +26,9 @@ T = TypeVar("T")
 
 _TIMEOUT_RETRY_SECONDS = 60
 _END_SECONDS = 1.0  # for an idle process to end by itself
+_START_SECONDS = 60.0  # for a process to start; a new interpreter imports all modules for two
+
+_log = logs.logger("jobs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +127,18 @@ class JobProcess:
         self._thread.shutdown(wait=wait)
 
     def _start(self) -> None:
+        """Start the process; again if the fork server was killed with the request, or does not answer: no job has begun."""
         for last in (False, True):
-            self._link = link = _Link()
+            try:
+                self._link = link = _Link()
+            except (OSError, RuntimeError) as ex:  # too many files, or no interpreter to start
+                _log.warning("job_process_not_started", error=str(ex))
+                raise _LinkEnded from ex
             if self._is_killed:
                 link.kill()
             try:
                 link.await_process()
-            except _LinkEnded:  # the fork server was killed after it had taken the request: it has begun no job
+            except _LinkEnded:
                 if last or self._is_killed:
                     raise
                 link.end()
@@ -165,6 +174,9 @@ class _Link:
     def await_process(self) -> None:
         """Wait until the process runs."""
         with _link_ended():
+            if not self._connection.poll(_START_SECONDS):
+                fork_server.close()
+                raise EOFError
             self._pid = self._connection.recv()
 
     def exchange(self, work: Callable[[], T]) -> Done[T]:
@@ -185,8 +197,8 @@ class _Link:
         """Kill the process; one that is only starting ends with its connection."""
         with self._turn:
             if not self._connection.closed:
-                self._end_input()
                 self._kill()
+                self._end_input()
 
     def end(self) -> None:
         """End the process, which has no job, and close the connection."""

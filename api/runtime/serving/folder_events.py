@@ -9,6 +9,7 @@ import ctypes
 import errno
 import os
 import struct
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ _MOVED_TO = 0x00000080
 _CREATE = 0x00000100
 _DELETE = 0x00000200
 _Q_OVERFLOW = 0x00004000
+_IGNORED = 0x00008000
 _ONLYDIR = 0x01000000
 ENTRIES = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
 """Events of the entries of a folder, whatever is written to them."""
@@ -36,10 +38,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class FolderEvent(NamedTuple):
-    """An event: the number of the folder, and the name of the entry."""
+    """An event: the number of the folder, and the name of the entry; or the end of the watch, as the folder was removed."""
 
     folder: int
     name: str
+    is_end: bool = False
 
 
 class FolderEvents:
@@ -49,14 +52,18 @@ class FolderEvents:
         """Create it without folders. Raises OSError if the user has too many instances."""
         self.handle = _checked(_libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         """Ready to be read once there are events."""
+        self._turn = (
+            threading.Lock()
+        )  # of the handle: a thread that still adds folders must not meet the next one of its number
 
     def add(self, folder: Path, kinds: int) -> int:
         """Watch a folder, without those in it; return its number. Raises OSError if it is missing, or the user watches too many."""
-        return _checked(_libc.inotify_add_watch(self.handle, os.fsencode(folder), kinds | _ONLYDIR))
+        with self._turn:
+            return _checked(_libc.inotify_add_watch(self.handle, os.fsencode(folder), kinds | _ONLYDIR))
 
     def remove(self, folder: int) -> None:
         """Watch a folder no more; one that was removed is not watched already."""
-        with suppress(OSError):
+        with self._turn, suppress(OSError):
             _checked(_libc.inotify_rm_watch(self.handle, folder))
 
     def read(self) -> list[FolderEvent]:
@@ -68,7 +75,9 @@ class FolderEvents:
 
     def close(self) -> None:
         """End all watches."""
-        os.close(self.handle)
+        with self._turn:
+            os.close(self.handle)
+            self.handle = -1
 
 
 def _parse(data: bytes) -> Iterator[FolderEvent]:
@@ -76,7 +85,8 @@ def _parse(data: bytes) -> Iterator[FolderEvent]:
     while at < len(data):
         folder, kinds, _, length = _HEAD.unpack_from(data, at)
         at += _HEAD.size + length
-        yield FolderEvent(LOST if kinds & _Q_OVERFLOW else folder, os.fsdecode(data[at - length : at].rstrip(b"\0")))
+        name = os.fsdecode(data[at - length : at].rstrip(b"\0"))
+        yield FolderEvent(LOST if kinds & _Q_OVERFLOW else folder, name, bool(kinds & _IGNORED))
 
 
 def _checked(result: int) -> int:

@@ -47,8 +47,9 @@ class WatchedNamespaces:
         found = {name: inode for name in names if (inode := _inode(self._root / f"{name}{_SUFFIX}"))}
         for name in [name for name, known in self._watched.items() if found.get(name) != known.inode]:
             for folder in self._watched.pop(name).folders:  # before others: a renamed one would have the same number
-                self._events.remove(folder)
-                del self._files[folder]
+                if self._files.get(folder, ("", ""))[0] == name:  # a link to it has the same number too
+                    self._events.remove(folder)
+                    self._files.pop(folder, None)
         new = sorted(found.keys() - self._watched.keys())
         for name in new:
             self._watched[name] = _Watched(found[name], tuple(self._watch(name)))
@@ -65,10 +66,19 @@ class WatchedNamespaces:
                     self.listed.set()
             else:
                 name, file = self._files.get(event.folder, ("", ""))
-                if name and event.name == file:
+                if name and event.is_end:
+                    self._watch_again(name)
+                elif name and event.name == file:
                     self._moved.add(name)
         if self._moved:
             self.moved.set()
+
+    def _watch_again(self, name: str) -> None:
+        """Have a namespace followed as a new one: a folder of it was removed, and another may be in its place."""
+        known = self._watched.get(name)
+        if known is not None:
+            self._watched[name] = known._replace(inode=0)
+            self.listed.set()
 
     def _watch(self, name: str) -> Iterator[int]:
         repository = self._root / f"{name}{_SUFFIX}"

@@ -40,10 +40,10 @@ class Watcher(TaskService):
             self._again.clear()
             try:
                 await self._watch()
-            except OSError as ex:
+            except Exception as ex:  # noqa: BLE001 - noted: without the watcher, each release is read at its first request
                 # For example, the user has too many inotify instances. Requests check the refs themselves, so only time
                 # is lost: https://man7.org/linux/man-pages/man7/inotify.7.html
-                _log.warning("watcher_failed", error=str(ex))
+                _log.warning("watcher_failed", error=str(ex) or type(ex).__name__)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_RETRY_SECONDS):
                         await self._again.wait()

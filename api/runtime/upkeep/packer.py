@@ -61,6 +61,8 @@ class Packer(TaskService):
         try:
             async for step in pace.steps(self._directory.namespaces, self._look):
                 for paths in filter(None, step):
+                    if self._data.check() is not None:  # it may be lost while another namespace was packed
+                        return
                     try:
                         await self._keep_up(paths)
                     except Exception as ex:  # noqa: BLE001 - noted; the packing of the others goes on

@@ -11,9 +11,9 @@ from api.upstreams.node_lock import take_node_lock
 def test_one_has_it_until_it_ends(served: ServedData, tmp_path: Path) -> None:
     async def take_in_turn() -> list[bool]:
         async with AsyncExitStack() as first, AsyncExitStack() as second:
-            found = [take_node_lock(served, tmp_path / "lock", stack) for stack in (first, second)]
+            found = [await take_node_lock(served, tmp_path / "lock", stack) for stack in (first, second)]
             await first.aclose()
-            return [*found, take_node_lock(served, tmp_path / "lock", second)]
+            return [*found, await take_node_lock(served, tmp_path / "lock", second)]
 
     assert asyncio.run(take_in_turn()) == [True, False, True]
 
@@ -26,7 +26,7 @@ def test_lost_data_gets_no_lock_file(served: ServedData, tmp_path: Path) -> None
 
     async def take() -> bool:
         async with AsyncExitStack() as stack:
-            return take_node_lock(served, repositories / "lock", stack)
+            return await take_node_lock(served, repositories / "lock", stack)
 
     assert asyncio.run(take()) is False
     assert list(repositories.iterdir()) == []

@@ -10,11 +10,13 @@ from types import FrameType
 import pytest
 
 from api.app.data_directory import create_data, open_data
+from api.data.served_data import ServedData
 from api.readiness import FaultReport
 from api.runtime.health import content_check
 from api.runtime.health.content_check import ContentCheck
 from api.runtime.health.readiness_checks import run_checks
 from api.runtime.jobs.background import close_pools
+from api.runtime.jobs.pace import Pace
 from api.runtime.serving.release_loader import ReleaseLoader
 from api.settings import Settings
 from gitstore.store.store import Store
@@ -69,6 +71,31 @@ def codes(check: ContentCheck) -> list[str]:
 async def wait_for(check: ContentCheck, *expected: str) -> None:
     """Wait for the codes of the present faults."""
     await asyncio.to_thread(wait_until, lambda: codes(check) == list(expected), PATIENCE, f"{expected} to be reported")
+
+
+def test_data_that_is_lost_for_a_moment_drops_no_finding(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard: what a namespace had as a fault was dropped until the next look at it."""
+    grow(root, "one")
+    objects = Store(root).directory.namespace("one").repository / "objects"
+    objects.rename(objects.with_name("away"))
+    store = Store(root)
+    data = open_data(Settings(data=root))
+    check = ContentCheck(store, ReleaseLoader(store), data)
+    pace = Pace(shortest=0, longest=1, most=1, least=0, first=0)
+
+    async def look() -> bool:
+        try:
+            return await check._look_at_all(pace)
+        finally:
+            close_pools()
+
+    assert asyncio.run(look()) is True
+    before = codes(check)
+    assert before
+    looks = iter(("It is away.",))
+    monkeypatch.setattr(ServedData, "check", lambda _data: next(looks, None))
+    assert asyncio.run(look()) is False
+    assert codes(check) == before
 
 
 def test_damage_that_moves_no_ref_is_found_in_a_round_and_so_is_its_end(root: Path) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from api.app.data_directory import create_data, open_data
 from api.runtime.health import disk_check
-from api.runtime.health.disk_check import DiskState, probe_disks
+from api.runtime.health.disk_check import DiskCheck, DiskState, probe_disks
+from api.settings import Settings
 
 
 def test_nothing_is_found_or_left_where_there_is_room(tmp_path: Path) -> None:
@@ -57,3 +59,15 @@ def test_one_disk_is_synced_once_a_round(tmp_path: Path, monkeypatch: pytest.Mon
     assert synced == []
     probe_disks(folders, syncs=True)
     assert len(synced) == 1
+
+
+def test_what_only_a_sync_finds_stays_until_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard: the quota of one folder was a fault for one second of ten."""
+    settings = Settings(data=tmp_path / "data")
+    create_data(settings)
+    check = DiskCheck(open_data(settings))
+    found = {True: DiskState(is_full=True), False: DiskState()}
+    monkeypatch.setattr(disk_check, "probe_disks", lambda _folders, *, syncs: found[syncs])
+    assert check._look(syncs=True) == check._look(syncs=False) == DiskState(is_full=True)
+    found[True] = DiskState()
+    assert check._look(syncs=True) == check._look(syncs=False) == DiskState()

@@ -1,18 +1,22 @@
 """The fork server: a process for each request, without one of its own too, and an end that every caller sees."""
 
 import asyncio
+import errno
 import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from types import SimpleNamespace
 
 import pytest
 
 from api.runtime.jobs import job_process
 from api.runtime.jobs.fork_server import ForkServer, fork_server
 from api.runtime.jobs.job_process import JobLimits, JobProcess, ProcessLost
+from api.server.server import begin_worker
 from tests.service import child_pids, wait_until
 
 
@@ -51,6 +55,59 @@ def test_a_server_that_was_killed_is_replaced() -> None:
     assert found
     server.close()
     wait_until(lambda: child_pids(os.getpid()) <= before, 10, "both servers to end")
+
+
+def test_a_server_that_does_not_answer_is_replaced(process: JobProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard: the job waited without an end, and so did all others behind it."""
+    before = child_pids(os.getpid())
+    server = ForkServer()
+    assert pid_of(server.fork())
+    (stopped,) = child_pids(os.getpid()) - before
+    os.kill(stopped, signal.SIGSTOP)
+    monkeypatch.setattr(job_process, "fork_server", server)
+    monkeypatch.setattr(job_process, "_START_SECONDS", 0.2)
+    monkeypatch.setattr(ForkServer, "close", patient(ForkServer.close, monkeypatch))
+    assert asyncio.run(process.run(os.getpid, JobLimits())) != os.getpid()
+    assert stopped not in child_pids(os.getpid())
+    server.close()
+
+
+def patient(close: Callable[[ForkServer], None], monkeypatch: pytest.MonkeyPatch) -> Callable[[ForkServer], None]:
+    """Return a `close` that lets the next server have the time that it needs to start."""
+
+    def closing(server: ForkServer) -> None:
+        monkeypatch.setattr(job_process, "_START_SECONDS", 60.0)
+        close(server)
+
+    return closing
+
+
+def test_too_many_open_files_refuse_a_job_and_end_with_them(
+    process: JobProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_server: ForkServer) -> socket.socket:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ForkServer, "fork", full)
+        with pytest.raises(ProcessLost):
+            asyncio.run(process.run(os.getpid, JobLimits()))
+    assert asyncio.run(JobProcess().run(os.getpid, JobLimits())) != os.getpid()
+
+
+def test_a_worker_that_gets_no_fork_server_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard: gunicorn would have stopped the whole service, the healthy workers too."""
+
+    def refuse() -> int:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)}
+    monkeypatch.setattr(os, "fork", refuse)
+    try:
+        begin_worker(SimpleNamespace(SIG_QUEUE=SimpleQueue()), None)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def try_pid(server: ForkServer) -> int:

@@ -65,6 +65,25 @@ def test_a_folder_that_is_watched_no_more_has_no_events(tmp_path: Path, events: 
     assert {event.name for event in events.read()} == {""}  # the end of the watch
 
 
+def test_a_removed_folder_ends_its_watch(tmp_path: Path, events: FolderEvents) -> None:
+    (tmp_path / "a").mkdir()
+    number = events.add(tmp_path / "a", FILES)
+    (tmp_path / "a").rmdir()
+    assert events.read() == [FolderEvent(number, "", is_end=True)]
+
+
+def test_after_its_end_nothing_is_added(tmp_path: Path) -> None:
+    """A thread may still add folders; another instance may have the number of this one by then."""
+    ended = FolderEvents()
+    ended.close()
+    other = FolderEvents()
+    with pytest.raises(OSError, match="descriptor"):
+        ended.add(tmp_path, FILES)
+    (tmp_path / "a").touch()
+    assert other.read() == []
+    other.close()
+
+
 def test_events_of_many_folders_are_all_read(tmp_path: Path, events: FolderEvents) -> None:
     events.add(tmp_path, ENTRIES)
     names = [f"{number:0200}" for number in range(1000)]

@@ -128,6 +128,39 @@ def test_a_namespace_in_the_place_of_another_is_watched(store: Store) -> None:
     asyncio.run(run())
 
 
+def test_folders_that_come_in_the_place_of_removed_ones_are_watched(store: Store) -> None:
+    """As a restore by rsync or `cp` does inside of a repository: its own inode stays."""
+
+    async def run() -> None:
+        async with watching(store) as watched:
+            heads = store.directory.namespace("first").repository / "refs/heads"
+            shutil.copytree(heads, heads.with_name("saved"))
+            shutil.rmtree(heads)
+            heads.with_name("saved").rename(heads)
+            copy(store, "later")  # once it is loaded, the new folder is watched too
+            await watched.wait_for("later", watched.loaded["first"])
+            await watched.wait_for("first", watched.push("first"))
+
+    asyncio.run(run())
+
+
+def test_a_link_to_a_namespace_that_is_removed_leaves_the_other_watched(store: Store) -> None:
+    async def run() -> None:
+        async with watching(store) as watched:
+            root = store.directory.repositories
+            (root / "twin.git").symlink_to("first.git")
+            copy(store, "later")
+            await watched.wait_for("later", watched.loaded["first"])
+            (root / "twin.git").unlink()
+            copy(store, "last")
+            await watched.wait_for("last", watched.loaded["first"])
+            shutil.rmtree(root / "later.git")
+            copy(store, "new")
+            await watched.wait_for("new", watched.loaded["first"])
+
+    asyncio.run(run())
+
+
 def test_a_restarted_watcher_watches_all(store: Store) -> None:
     async def run() -> None:
         async with watching(store) as watched:
