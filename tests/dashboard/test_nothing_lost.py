@@ -100,6 +100,27 @@ def test_the_back_button_and_links_ask_before_a_form_with_text_is_left(world: Wo
     expect(form).to_be_hidden()
 
 
+def test_a_remark_that_is_not_sent_yet_is_there_when_one_comes_back(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_label("Remark").fill("Why 301?")
+    page.get_by_role("button", name="Comment on /a").click()
+    page.get_by_label("Comment on this rule").fill("And this?")
+    page.get_by_role("link", name="Redirects", exact=True).click()
+    expect(page.locator("table")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_label("Remark")).to_have_value("Why 301?")
+    expect(page.get_by_label("Comment on this rule")).to_have_value("And this?")
+    page.get_by_role("complementary").get_by_role("button", name="Comment", exact=True).click()
+    expect(page.locator(".remarks")).to_contain_text("Why 301?")
+    expect(page.get_by_label("Remark")).to_have_value("")
+    page.reload()
+    expect(page.get_by_label("Comment on this rule")).to_have_value("And this?")
+    expect(page.get_by_label("Remark")).to_have_value("")
+
+
 def test_a_refused_save_shows_both_and_the_form_opens_with_theirs(world: World, new_page: Opens) -> None:
     place = world.place()
     made = place.add("/a", "/first")

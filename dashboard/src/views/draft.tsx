@@ -9,6 +9,7 @@ import { offset, PAGE, Pages } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
+import { keptText } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
 import { isAbout, keepPage, keyOf, may, mayEdit, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
@@ -17,7 +18,7 @@ import { Conflicts } from "./conflicts.tsx";
 import { Fixes } from "./fixes.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { PublishDialog } from "./publish.tsx";
-import { mayRemark, Owners, Remarks, ReviewBadge, Say, Verdicts } from "./review.tsx";
+import { mayRemark, Owners, remarkName, Remarks, ReviewBadge, Say, Verdicts } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Diff = components["schemas"]["draft-diff.schema"];
@@ -153,7 +154,7 @@ interface ItemProps {
 }
 
 function Item({ of, draft, head, change, thread, edits, chooses, chosen, choose, revert }: ItemProps): JSX.Element {
-  const [saying, setSaying] = useState(false);
+  const [saying, setSaying] = useState(keptText(remarkName(of, draft, change)) !== "");
   const name = change.source ?? change.path ?? change.id;
   const remarks = thread?.items.filter((each) => each.item?.id === change.id) ?? [];
   return (

@@ -8,6 +8,7 @@ import { Badge, Button, Empty, Failure, Field, Time, type Tone } from "../compon
 import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
+import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
 import { may, mayEdit, P, projectPath } from "../state/project.ts";
 import { go } from "../state/router.ts";
@@ -116,7 +117,7 @@ function Project({ namespace, proposal, part }: { namespace: string; proposal: P
 
 function Verdict({ namespace, id, head, project }: { namespace: string; id: string; head: string; project: string }): JSX.Element | null {
   const of = { namespace, project };
-  const [note, setNote] = useState("");
+  const [note, setNote] = useKept(`remark ${namespace} ${id} ${project}`);
   const call = useCall(["note"]);
   const reviews = may(of, "project", "review");
   if (!reviews && !mayEdit(of)) return null;

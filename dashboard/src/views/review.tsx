@@ -1,13 +1,13 @@
 // The review of a draft: its state, the remarks on it, and what one may say.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import { post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Time, type Tone } from "../components/basics.tsx";
 import { Refusal, TextArea, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
-import { may, mayEdit, P, type Of } from "../state/project.ts";
+import { useKept } from "../state/kept.ts";
+import { keyOf, may, mayEdit, P, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 
 type Review = components["schemas"]["review.schema"];
@@ -36,12 +36,15 @@ interface SayProps {
   done?: () => void;
 }
 
-/** Write a remark; without an item also the verdicts that one may give. */
 /** Return whether one may comment, and ask for a review. */
 export const mayRemark = (of: Of): boolean => mayEdit(of) || may(of, "project", "review") || may(of, "project", "write");
 
+/** Return the name under which a remark is kept while it is typed. */
+export const remarkName = (of: Of, draft: string, item?: { id: string }): string => `remark ${keyOf(of)} ${draft} ${item?.id ?? ""}`;
+
+/** Write a remark; without an item also the verdicts that one may give. */
 export function Say({ of, draft, head, item, done }: SayProps): JSX.Element | null {
-  const [note, setNote] = useState("");
+  const [note, setNote] = useKept(remarkName(of, draft, item));
   const call = useCall(["note"]);
   if (!mayRemark(of)) return null;
   const say = (action: Action): void => call.run(async () => {

@@ -7,6 +7,7 @@ import { Badge, Button, Empty, Long } from "../components/basics.tsx";
 import { Refusal, TextArea, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
+import { useKept } from "../state/kept.ts";
 import { keyOf, may, ofView, P, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { count, plural } from "../state/words.ts";
@@ -38,18 +39,13 @@ export const linesOf = (text: string): string[] => text.split("\n").map((line) =
 
 function Form({ of }: { of: Of }): JSX.Element {
   const { query } = place.value;
-  const kept = `waypost-test ${of.namespace}/${of.project}`;
-  const [text, setText] = useState(sessionStorage.getItem(kept) ?? "");
+  const [text, type] = useKept(`test ${keyOf(of)}`);
   const [shown, setShown] = useState<Shown | null>(null);
   const call = useCall(["urls", "at"]);
   const publishes = usePublishes(of);
   const at = query.get("at") ?? "published";
   const against = query.get("against") ?? "";
   const urls = linesOf(text);
-  const type = (value: string): void => {
-    setText(value);
-    sessionStorage.setItem(kept, value);
-  };
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     call.run(async () => {
