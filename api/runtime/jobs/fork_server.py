@@ -45,7 +45,7 @@ class ForkServer:
     def __init__(self) -> None:
         self._turn = threading.Lock()
         self._control: socket.socket | None = None
-        self._pid = 0
+        self._pid = self._parent = 0
         self._started: subprocess.Popen[bytes] | None = None  # if it is no copy of this process
 
     def start(self) -> None:
@@ -59,7 +59,7 @@ class ForkServer:
                 raise
             if pid == 0:
                 _run_as_copy(theirs, ours)
-        self._control, self._pid = ours, pid
+        self._control, self._pid, self._parent = ours, pid, os.getpid()
 
     def fork(self) -> socket.socket:
         """Return a connection to a new process for jobs; it ends at once if the process cannot be forked."""
@@ -91,14 +91,15 @@ class ForkServer:
         self._control, theirs = socket.socketpair()
         with theirs:
             self._started = _start_interpreter(theirs.fileno())
-            atexit.register(self.close)
-            self._pid = self._started.pid
+        self._pid, self._parent = self._started.pid, os.getpid()
+        atexit.unregister(self.close)
+        atexit.register(self.close)
 
     def _end(self) -> None:
         if self._control is not None:
             self._control.close()
             self._control = None
-        if self._pid:
+        if self._parent == os.getpid():  # not of the process that this one was forked from
             # One that is stopped, or waits for a disk, would be waited for without an end. Its number is its own until then.
             with suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
@@ -106,7 +107,7 @@ class ForkServer:
                 self._started.wait()
             else:
                 os.waitpid(self._pid, 0)
-            self._started, self._pid = None, 0
+        self._started, self._pid, self._parent = None, 0, 0
 
 
 fork_server = ForkServer()  # of this process
