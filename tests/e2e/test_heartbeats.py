@@ -37,6 +37,20 @@ def writes(world: World) -> int:
     return file.stat().st_size
 
 
+def wait_until_quiet(world: World) -> None:
+    """Wait until nothing was written for a second and more: entries on what was created are written within one."""
+    quiet, before = 0, -1
+
+    def is_quiet() -> bool:
+        nonlocal quiet, before
+        world.nobody.ask("GET", "/health/ping", 204)
+        now = writes(world)
+        quiet, before = (quiet + 1 if now == before else 0), now
+        return quiet > 60
+
+    wait_until(is_quiet, 15, "a second and more without a write")
+
+
 def most_in(seconds: float) -> float:
     """Return the maximum of transactions in so many seconds: one a second and worker, and those at either end.
 
@@ -72,6 +86,7 @@ def beat(place: Place, names: Sequence[str], on_a_connection: int = 1) -> None:
 def test_ten_thousand_agents_cost_two_write_transactions_a_second_at_most(counted: World) -> None:
     """They come at the rate of agents that send one every 30 seconds."""
     place = counted.place()
+    wait_until_quiet(counted)
     before, begin = writes(counted), monotonic()
     for second in range(SECONDS):
         beat(place, NAMES[second * A_SECOND : (second + 1) * A_SECOND])
@@ -84,6 +99,7 @@ def test_ten_thousand_agents_cost_two_write_transactions_a_second_at_most(counte
 
 def test_ten_thousand_agents_at_once_cost_no_more(counted: World) -> None:
     place = counted.place()
+    wait_until_quiet(counted)
     before, begin = writes(counted), monotonic()
     beat(place, NAMES, on_a_connection=AGENTS // CONNECTIONS)
     rush = monotonic() - begin
@@ -98,17 +114,7 @@ def test_without_heartbeats_nothing_is_written(counted: World) -> None:
     place = counted.place()
     beat(place, ["edge-1"])
     wait_until(lambda: place.get("/agents")["total"] == 1, SEEN_WITHIN, "the agent to be seen")
-    quiet = 0
-    before = -1
-
-    def is_quiet() -> bool:
-        nonlocal quiet, before
-        counted.nobody.ask("GET", "/health/ping", 204)
-        now = writes(counted)
-        quiet, before = (quiet + 1 if now == before else 0), now
-        return quiet > 60
-
-    wait_until(is_quiet, 15, "a second and more without a write")
+    wait_until_quiet(counted)
 
 
 def test_each_heartbeat_is_seen_soon(counted: World) -> None:
