@@ -138,6 +138,24 @@ def name_of(pid: int) -> str:
         return ""
 
 
+def is_running(pid: int) -> bool:
+    """Tell whether a process has not ended; one that has ended stays as a zombie until it is waited for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def open_files(pid: int) -> set[Path]:
+    """Return the files that a process has open now."""
+    found = set()
+    with suppress(OSError):
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                found.add(link.readlink())
+    return found
+
+
 def _is_fault(line: str) -> bool:
     try:
         entry = json.loads(line)

@@ -44,7 +44,7 @@ class Notifier:
 __all__ = ["LOCK_TIMEOUT", "Connection", "Database", "create_database", "database_file", "default_url", "journal_mode"]
 
 LOCK_TIMEOUT = 5.0  # seconds that a transaction waits for another one
-_SETTLED_SECONDS = 10
+_TRUSTED_AFTER_SECONDS = 10
 
 # The execution option of a transaction that recorded an event.
 RECORDS_EVENT = "waypost_records_event"
@@ -162,7 +162,7 @@ class Database:
             return None
         files = tuple(_state_of(f"{self._file}{suffix}") for suffix in ("", "-wal"))
         newest = max(changed for _, _, changed in files)
-        return files if time.time_ns() - newest > _SETTLED_SECONDS * 10**9 else None
+        return files if time.time_ns() - newest > _TRUSTED_AFTER_SECONDS * 10**9 else None
 
     def close(self) -> None:
         """Close the pooled connections; the next transaction opens new ones."""

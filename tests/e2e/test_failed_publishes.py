@@ -4,7 +4,6 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from content.records.record import identity_id
 from gitstore.git.lock import hold
 from tests.e2e.git import Clone, check_repository, git
 from tests.e2e.world import Place, World, open_world, redirect
-from tests.service import WAYPOST, running, wait_until
+from tests.service import WAYPOST, open_files, running, wait_until
 
 READS = ("/version", "/redirects", "/pages", "", "/draft", "/draft/redirects", "/history")
 Prepare = Callable[[Place, Path], dict[str, Any]]
@@ -145,13 +144,3 @@ def test_a_publish_whose_process_is_killed(mortal: World) -> None:
 def helpers_at(world: World, file: Path) -> set[int]:
     """Return the processes that work for the service's workers and have a file open."""
     return {pid for pid in world.service.job_processes() if file in open_files(pid)}
-
-
-def open_files(pid: int) -> set[Path]:
-    """Return the files that a process has open now."""
-    found = set()
-    with suppress(FileNotFoundError, PermissionError):
-        for link in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(FileNotFoundError):
-                found.add(link.readlink())
-    return found

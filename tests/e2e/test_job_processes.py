@@ -5,7 +5,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from gitstore.git.lock import hold
 from tests.e2e.git import check_repository
 from tests.e2e.nodes import descendants
 from tests.e2e.world import Place, World, open_world
-from tests.service import FORKER, WAYPOST, child_pids, name_of, running, wait_until
+from tests.service import FORKER, WAYPOST, child_pids, is_running, name_of, open_files, running, wait_until
 
 
 @pytest.fixture
@@ -35,16 +35,6 @@ def waiting_publish(place: Place) -> Iterator[tuple[set[int], "Future[Any]"]]:
         publishing = pool.submit(place.root.send, "POST", f"{place.path}/publish", json={})
         found = wait_until(lambda: {pid for pid in jobs() if lock in open_files(pid)}, 60, "the publish to wait")
         yield found, publishing
-
-
-def open_files(pid: int) -> set[Path]:
-    """Return the files that a process has open now."""
-    found = set()
-    with suppress(OSError):
-        for link in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):
-                found.add(link.readlink())
-    return found
 
 
 def forkers(world: World) -> set[int]:
@@ -112,11 +102,3 @@ def test_after_all_workers_are_killed_nothing_runs_and_nothing_listens(mortal: W
     with socket.socket() as client:
         assert client.connect_ex(("127.0.0.1", service.port)) != 0
     check_repository(place.repository)
-
-
-def is_running(pid: int) -> bool:
-    """Tell whether a process has not ended; one that has ended stays as a zombie until it is waited for."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

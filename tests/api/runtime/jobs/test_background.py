@@ -28,7 +28,7 @@ from api.runtime.jobs.background import (
 )
 from content.records.problem import Problem
 from gitstore.errors import Conflicts, Invalid
-from tests.service import wait_until
+from tests.service import is_running, wait_until
 
 
 def conflict() -> None:
@@ -88,10 +88,10 @@ def test_processes_without_jobs_end_but_for_a_small_one(monkeypatch: pytest.Monk
     async def scenario() -> tuple[set[int], int, int]:
         async with asyncio.timeout(120):
             pids = {*await asyncio.gather(*(run_in_queue(f"space {turn}", os.getpid) for turn in range(2)))}
-            await asyncio.to_thread(wait_until, lambda: sum(map(_is_running, pids)) == 1, 30, "one process to end")
+            await asyncio.to_thread(wait_until, lambda: sum(map(is_running, pids)) == 1, 30, "one process to end")
             monkeypatch.setattr(background, "_SMALL", 0)
             kept = await run_in_process(os.getpid)
-            await asyncio.to_thread(wait_until, lambda: not _is_running(kept), 30, "the large process to end")
+            await asyncio.to_thread(wait_until, lambda: not is_running(kept), 30, "the large process to end")
             return pids, kept, await run_in_process(os.getpid)
 
     pids, kept, last = asyncio.run(scenario())
@@ -118,14 +118,6 @@ def test_an_idle_process_collects_its_garbage(monkeypatch: pytest.MonkeyPatch) -
 
     found = asyncio.run(scenario())
     assert len({pid for pid, _ in found}) == 1
-
-
-def _is_running(pid: int) -> bool:
-    """Tell whether a child process has not ended; one that has ended stays as a zombie until it is waited for."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_exceptions_of_a_worker_arrive_as_they_were_raised() -> None:
