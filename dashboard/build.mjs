@@ -39,6 +39,8 @@ async function writeFiles() {
     chunkNames: "[name]-[hash]",
     outdir: NEXT,
     absWorkingDir: HERE,
+    loader: { ".svg": "file" },
+    assetNames: "[name]-[hash]",
     jsx: "automatic",
     jsxImportSource: "preact",
   });

@@ -17,10 +17,16 @@ import { signInFault } from "./state/sign_in_fault.ts";
 import { PreviewBand } from "./views/preview_band.tsx";
 import { SignInDialog, SignInPage } from "./views/sign_in.tsx";
 import { ROUTES, type Route } from "./views/routes.ts";
-import type { ViewProps } from "./views/view.ts";
+import type { FrameProps, ViewProps } from "./views/view.ts";
+
+/** A view with what stays around it. */
+interface Loaded {
+  view: ComponentType<ViewProps>;
+  frame: ComponentType<FrameProps> | null;
+}
 
 interface Shown {
-  view: ComponentType<ViewProps> | null;
+  loaded: Loaded | null;
   params: Record<string, string>;
   pattern: string;
 }
@@ -29,12 +35,13 @@ const shown = signal<Shown | null>(null);
 const failed = signal<Error | null>(null);
 const IDLE = 200; // ms, in a browser that does not tell when it is idle
 
-const loaded = new Map<Route, ComponentType<ViewProps>>();
+const views = new Map<Route, Loaded>();
 
-async function load(route: Route): Promise<ComponentType<ViewProps>> {
-  const view = (await route.load()).default;
-  loaded.set(route, view);
-  return view;
+async function load(route: Route): Promise<Loaded> {
+  const [view, frame] = await Promise.all([route.load(), route.frame?.()]);
+  const loaded = { view: view.default, frame: frame?.default ?? null };
+  views.set(route, loaded);
+  return loaded;
 }
 
 function show(path: string): void {
@@ -42,18 +49,18 @@ function show(path: string): void {
     const params = matchPath(route.pattern, path);
     if (!params) continue;
     document.title = `${route.title(params)} · Waypost`;
-    const present = (view: ComponentType<ViewProps>): void => {
-      if (place.peek().path === path) shown.value = { view, params, pattern: route.pattern };
+    const present = (loaded: Loaded): void => {
+      if (place.peek().path === path) shown.value = { loaded, params, pattern: route.pattern };
     };
-    const view = loaded.get(route);
-    if (view) present(view); // at once, so that the view before it does not read what the new address asks of it
+    const loaded = views.get(route);
+    if (loaded) present(loaded); // at once, so that the view before it does not read what the new address asks of it
     else load(route).then(present, () => {
       if (place.peek().path === path) failed.value = new Error("Waypost was updated, or cannot be reached. Load the page again.");
     });
     return;
   }
   document.title = "Not found · Waypost";
-  shown.value = { view: null, params: {}, pattern: "" };
+  shown.value = { loaded: null, params: {}, pattern: "" };
 }
 
 /** Load the view of the address while the session is still asked for; a fault is told when the view is shown. */
@@ -100,9 +107,12 @@ function Bar(): JSX.Element {
 function View(): JSX.Element {
   if (failed.value) return <main class="page"><Failure error={failed.value} retry={() => location.reload()} /></main>;
   if (!shown.value) return <main class="page" />;
-  const { view: Found, params, pattern } = shown.value;
-  if (!Found) return <main class="page"><h1>Not found</h1><Empty title="No view has this address"><p><a href="/">Go to the overview</a></p></Empty></main>;
-  return <Found key={pattern + JSON.stringify(params)} params={params} />;
+  const { loaded, params, pattern } = shown.value;
+  if (!loaded) return <main class="page"><h1>Not found</h1><Empty title="No view has this address"><p><a href="/">Go to the overview</a></p></Empty></main>;
+  const { view: Found, frame: Frame } = loaded;
+  const key = JSON.stringify(params);
+  const view = <Found key={pattern + key} params={params} />;
+  return Frame ? <Frame key={key} params={params}>{view}</Frame> : view;
 }
 
 function App(): JSX.Element {

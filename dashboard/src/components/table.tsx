@@ -6,8 +6,9 @@ import { count } from "../state/words.ts";
 
 export interface Column<T> {
   name: string;
-  /** What a cell has of an item. Where it depends on anything else, such as the address, it is a component that reads that. */
-  cell: (item: T) => ComponentChildren;
+  /** What a cell has of an item; `open` returns the address of a form over the table, by its name there. Where it depends on
+   * anything else, it is a component that reads that. */
+  cell: (item: T, open: (name: string) => string) => ComponentChildren;
   /** The name of the field in `sort`; without it the column cannot be sorted. */
   sort?: string;
   class?: string;
@@ -28,19 +29,39 @@ interface TableProps<T> {
   byPlace?: boolean;
   /** What to call an item, for its checkbox. */
   nameOf?: (item: T) => string;
+  ahead?: Ahead | undefined;
 }
 
-/** The link of a row, which opens its form over the table; `name` is its name in the address. */
-export function RowLink({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
-  return <a class="row-link" href={withQuery(place.value, { edit: name, page: place.value.query.get("page") ?? "" })}>{children}</a>;
+/** Return what gives a row the address of its form over the table. It is that of the rows that are shown, while others are read. */
+function useRowAddress(items: readonly unknown[], busy: boolean): (name: string) => string {
+  const href = withQuery(place.value, { edit: "", page: place.value.query.get("page") ?? "" });
+  const { current: shown } = useRef({ items, href });
+  if (!busy || shown.items !== items) Object.assign(shown, { items, href });
+  return useMemo(() => {
+    const start = `${shown.href}${shown.href.includes("?") ? "&" : "?"}edit=`;
+    return (name) => start + encodeURIComponent(name);
+  }, [shown.href]);
+}
+
+/** What reads the list of a link, called with its query while the pointer or the focus is on it. */
+type Ahead = (query: URLSearchParams) => void;
+
+/** Return the handlers of an element with links that are read ahead. */
+function readingAhead(ahead: Ahead | undefined): { onPointerOver?: (event: Event) => void; onFocusIn?: (event: Event) => void } {
+  const look = (event: Event): void => {
+    const link = (event.target as Element).closest("a");
+    if (link) ahead?.(new URL(link.href).searchParams);
+  };
+  return ahead ? { onPointerOver: look, onFocusIn: look } : {};
 }
 
 /** `sort` of the address names the column, with a hyphen before it for the other direction. */
-export function Table<T>({ label, columns, items, id, busy = false, chosen, onChoose, byPlace = false, nameOf = id }: TableProps<T>): JSX.Element {
+export function Table<T>({ label, columns, items, id, busy = false, chosen, onChoose, byPlace = false, nameOf = id, ahead }: TableProps<T>): JSX.Element {
   const all = items.length > 0 && items.every((item) => chosen?.has(id(item)));
   const latest = useRef({ id, onChoose, nameOf });
   latest.current = { id, onChoose, nameOf };
   const chooses = Boolean(onChoose);
+  const open = useRowAddress(items, busy);
   // The rows stay as they are while others are read, and while a form is open over them.
   const rows = useMemo(() => items.map((item, index) => {
     const key = latest.current.id(item);
@@ -48,14 +69,14 @@ export function Table<T>({ label, columns, items, id, busy = false, chosen, onCh
       <tr key={byPlace ? index : key} aria-selected={chosen?.has(key) ? "true" : undefined}>
         {chooses && <td class="choose"><input type="checkbox" aria-label={`Choose ${latest.current.nameOf(item)}`} checked={chosen?.has(key) ?? false}
           onChange={(event) => latest.current.onChoose?.([item], event.currentTarget.checked)} /></td>}
-        {columns.map((each) => <td key={each.name} class={each.class} data-label={each.name}>{each.cell(item)}</td>)}
+        {columns.map((each) => <td key={each.name} class={each.class} data-label={each.name}>{each.cell(item, open)}</td>)}
       </tr>
     );
-  }), [items, columns, chosen, chooses, byPlace]);
+  }), [items, columns, chosen, chooses, byPlace, open]);
   return (
     <div class="table-box" tabindex={0} role="region" aria-label={label} aria-busy={busy}>
       <table>
-        <thead><tr>
+        <thead {...readingAhead(ahead)}><tr>
           {onChoose && <th scope="col" class="choose"><input type="checkbox" aria-label="Choose all on this page" checked={all} onChange={() => onChoose(items, !all)} /></th>}
           {columns.map((each) => <Heading key={each.name} column={each} />)}
         </tr></thead>
@@ -82,9 +103,9 @@ function Heading({ column }: { column: { name: string; sort?: string; class?: st
 
 export const PAGE = 50;
 
-/** The offset of the page that the address names. */
-export function offset(): number {
-  return (Math.max(1, Math.trunc(Number(place.value.query.get("page")) || 1)) - 1) * PAGE;
+/** The offset of the page that a query names, else of the one of the address. */
+export function offset(query = place.value.query): number {
+  return (Math.max(1, Math.trunc(Number(query.get("page")) || 1)) - 1) * PAGE;
 }
 
 /** The last page of a list, as the address names it. */
@@ -93,7 +114,7 @@ export function lastPage(total: number): string {
   return last > 1 ? String(last) : "";
 }
 
-export function Pages({ total }: { total: number }): JSX.Element {
+export function Pages({ total, ahead }: { total: number; ahead?: Ahead }): JSX.Element {
   const first = offset();
   const page = first / PAGE + 1;
   const last = Math.max(1, Math.ceil(total / PAGE));
@@ -103,7 +124,7 @@ export function Pages({ total }: { total: number }): JSX.Element {
       : <a class="button plain" href={withQuery(place.value, { page: to > 1 ? String(to) : "" })}>{text}</a>;
   if (total <= PAGE && first === 0) return <p class="pages"><span role="status">{total ? `${count(total)} in all` : "None"}</span></p>;
   return (
-    <nav class="pages" aria-label="Pages">
+    <nav class="pages" aria-label="Pages" {...readingAhead(ahead)}>
       <span role="status">{total ? `${count(Math.min(first + 1, total))}–${count(Math.min(first + PAGE, total))} of ${count(total)}` : "None"}</span>
       {link(page - 1, "Previous")}{link(page + 1, "Next")}
     </nav>

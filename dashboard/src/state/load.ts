@@ -1,7 +1,7 @@
 // What a view has read of the API: the last good answer stays on the page while the next one is read, and a late answer
 // never replaces a newer one.
 import { effect } from "@preact/signals";
-import { useEffect, useLayoutEffect, useState, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { listen, RESUMED, type LiveEvent } from "../api/events.ts";
 import { me } from "../api/session.ts";
 import { onChange } from "./changes.ts";
@@ -14,6 +14,14 @@ export interface Loaded<T> {
   reload: () => void;
 }
 
+/** What a view shows: of which key and turn, and whether its answer is awaited. */
+interface Shown<T> {
+  asked: string;
+  data: T | null;
+  error: Error | null;
+  busy: boolean;
+}
+
 interface Options<T> {
   /** A name for the answers of `read`, which no other read has: the last one is shown at once where its key is asked for again. */
   keep?: string;
@@ -24,21 +32,45 @@ interface Options<T> {
 const MOST_KEPT = 40;
 const LATER = 100; // ms
 const kept = new Map<string, unknown>();
+const ahead = new Map<string, Promise<unknown>>();
 let reader: string | undefined;
+
+function forget(): void {
+  kept.clear();
+  ahead.clear();
+}
 
 // What one person has read is not shown to the next one, and nothing that has changed.
 effect(() => {
-  if (me.value?.name !== reader) kept.clear();
+  if (me.value?.name !== reader) forget();
   reader = me.value?.name;
 });
-listen(() => kept.clear());
-onChange(() => kept.clear());
+listen(forget);
+onChange(forget);
+
+const nameOf = (keep: string, key: string): string => `${keep} ${key}`;
 
 function keepAnswer(name: string, data: unknown): void {
   kept.delete(name);
   kept.set(name, data);
   const [oldest] = kept.keys();
   if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
+}
+
+/** Read what a link leads to while the pointer or the focus is on it, for a `useLoad` with this `keep` and `key`. */
+export function readAhead<T>(keep: string, key: string, read: (signal: AbortSignal) => Promise<T>): void {
+  const name = nameOf(keep, key);
+  if (kept.has(name) || ahead.has(name)) return;
+  const call = read(new AbortController().signal);
+  const isLate = (): boolean => ahead.get(name) !== call; // something has changed since
+  ahead.set(name, call);
+  call.then((data) => {
+    if (isLate()) return;
+    ahead.delete(name);
+    keepAnswer(name, data);
+  }, () => {
+    if (!isLate()) ahead.delete(name); // the read of the click tells the fault
+  });
 }
 
 /** Return whether two answers are equal: what shows the first one is not drawn again. */
@@ -49,29 +81,31 @@ const isSame = (one: unknown, other: unknown): boolean => one !== null && JSON.s
 export function useLoad<T>(
   key: string, read: (signal: AbortSignal) => Promise<T>, when?: (event: LiveEvent) => boolean, { keep, first }: Options<T> = {},
 ): Loaded<T> {
-  const name = keep === undefined ? "" : `${keep} ${key}`;
-  const [state, setState] = useState<{ data: T | null; error: Error | null; busy: boolean }>(() => (
-    { data: first ?? (kept.get(name) as T | undefined) ?? null, error: null, busy: true }));
+  const name = keep === undefined ? "" : nameOf(keep, key);
   const [turn, setTurn] = useState(0);
+  const [, draw] = useReducer((count: number) => count + 1, 0);
+  const asked = `${turn} ${key}`;
   const latest = useRef({ read, when });
   latest.current = { read, when };
+  const { current: shown } = useRef<Shown<T>>({ asked: "", data: first ?? null, error: null, busy: true });
+  // While drawing, so that what was read before is shown in one step with the new address.
+  if (shown.asked !== asked) Object.assign(shown, { asked, data: (kept.get(name) as T | undefined) ?? shown.data, busy: true });
   // Before the frame is painted: the call leaves a frame earlier.
   useLayoutEffect(() => {
     const abort = new AbortController();
-    setState((before) => {
-      const data = (kept.get(name) as T | undefined) ?? before.data;
-      return before.busy && data === before.data ? before : { ...before, data, busy: true };
-    });
-    const start = (): void => void latest.current.read(abort.signal).then(
-      (data) => {
-        if (abort.signal.aborted) return;
-        if (name) keepAnswer(name, data);
-        setState((before) => ({ data: isSame(before.data, data) ? before.data : data, error: null, busy: false }));
-      },
-      (error: unknown) => {
-        if (!abort.signal.aborted) setState((before) => ({ ...before, error: error as Error, busy: false }));
-      },
-    );
+    const show = (answer: Partial<Shown<T>>): void => {
+      if (abort.signal.aborted) return;
+      Object.assign(shown, answer, { busy: false });
+      draw(undefined);
+    };
+    const start = (): void => {
+      const begun = ahead.get(name) as Promise<T> | undefined;
+      const call = begun ? begun.catch(() => latest.current.read(abort.signal)) : latest.current.read(abort.signal);
+      call.then((data) => {
+        if (name && !abort.signal.aborted) keepAnswer(name, data);
+        show({ data: isSame(shown.data, data) ? shown.data : data, error: null });
+      }, (error: unknown) => show({ error: error as Error }));
+    };
     // What is shown already can wait for what is not: the calls of a view reach the service at once.
     const timer = turn === 0 && kept.has(name) ? setTimeout(start, LATER) : 0;
     if (!timer) start();
@@ -86,5 +120,6 @@ export function useLoad<T>(
   useEffect(() => onChange(() => {
     if (latest.current.when) setTurn((before) => before + 1);
   }), []);
-  return { ...state, reload: () => setTurn((before) => before + 1) };
+  const { data, error, busy } = shown;
+  return { data, error, busy, reload: () => setTurn((before) => before + 1) };
 }

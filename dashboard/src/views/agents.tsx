@@ -13,7 +13,6 @@ import { useLoad } from "../state/load.ts";
 import { isAbout, may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { duration, plural } from "../state/words.ts";
-import { ProjectPage } from "./project_page.tsx";
 import type { ViewProps } from "./view.ts";
 
 type List = components["schemas"]["agent-list.schema"];
@@ -31,8 +30,7 @@ export function stateOf(agent: Pick<Agent, "online" | "status" | "current">): As
 }
 
 export default function Agents({ params }: ViewProps): JSX.Element {
-  const of = ofView(params);
-  return <ProjectPage of={of}><Body of={of} /></ProjectPage>;
+  return <Body of={ofView(params)} />;
 }
 
 function Body({ of }: { of: Of }): JSX.Element {

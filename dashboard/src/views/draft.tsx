@@ -16,7 +16,6 @@ import { plural } from "../state/words.ts";
 import { ChangeCard, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
 import { Fixes } from "./fixes.tsx";
-import { ProjectPage } from "./project_page.tsx";
 import { PublishDialog } from "./publish.tsx";
 import { mayRemark, Owners, remarkName, Remarks, ReviewBadge, Say, Verdicts } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
@@ -28,7 +27,7 @@ const MOST_REMARKS = 200;
 
 export default function Draft({ params }: ViewProps): JSX.Element {
   const of = ofView(params);
-  return <ProjectPage of={of}><Body key={keyOf(of)} of={of} /></ProjectPage>;
+  return <Body key={keyOf(of)} of={of} />;
 }
 
 function Body({ of }: { of: Of }): JSX.Element {

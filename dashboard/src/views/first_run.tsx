@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ApiFault, post } from "../api/client.ts";
 import { Button, Copy, Field } from "../components/basics.tsx";
-import { projectPath } from "./project_page.tsx";
+import { projectPath } from "../state/project.ts";
 
 interface Made {
   namespace: string;

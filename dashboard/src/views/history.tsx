@@ -12,7 +12,6 @@ import { useLoad } from "../state/load.ts";
 import { isAbout, keyOf, may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place, withQuery } from "../state/router.ts";
 import { ChangeList, Counts, Files, SIGNS, worded } from "./changes.tsx";
-import { ProjectPage } from "./project_page.tsx";
 import { Watch } from "./publish.tsx";
 import { New, Old } from "./replace.tsx";
 import { statesOf, usePublishes } from "./state_choice.tsx";
@@ -26,11 +25,8 @@ export default function History({ params }: ViewProps): JSX.Element {
   const { query } = place.value;
   const version = query.get("version");
   const from = query.get("from");
-  return (
-    <ProjectPage of={of}>
-      {from ? <Compared of={of} from={from} to={query.get("to") ?? "published"} /> : version ? <One of={of} version={version} /> : <List of={of} />}
-    </ProjectPage>
-  );
+  if (from) return <Compared of={of} from={from} to={query.get("to") ?? "published"} />;
+  return version ? <One of={of} version={version} /> : <List of={of} />;
 }
 
 function List({ of }: { of: Of }): JSX.Element {

@@ -9,7 +9,7 @@ import { can } from "../state/grants.ts";
 import { useLoad } from "../state/load.ts";
 import { byNamespace, readOverview, type NamespaceView, type Overview as Shown, type Project } from "../state/overview.ts";
 import { count, plural } from "../state/words.ts";
-import { projectPath } from "./project_page.tsx";
+import { projectPath } from "../state/project.ts";
 import { ProposalState, proposalPath } from "./proposal.tsx";
 
 export default function Overview(): JSX.Element {

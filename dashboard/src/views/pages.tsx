@@ -6,7 +6,7 @@ import { preview } from "../state/preview.ts";
 import type { components } from "../api/schema.d.ts";
 import { Button, Empty, Failure, Field, Long, Select } from "../components/basics.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
-import { offset, PAGE, Pages as PageLinks, RowLink, Search, Table, type Column } from "../components/table.tsx";
+import { offset, PAGE, Pages as PageLinks, Search, Table, type Column } from "../components/table.tsx";
 import { TextEditor } from "../components/text_editor.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
@@ -16,7 +16,6 @@ import { changeDraft, fileOf, ifMatch, isAbout, keepPage, keyOf, may, ofView, P,
 import { ask, place } from "../state/router.ts";
 import { bytes } from "../state/words.ts";
 import { Sign } from "./changes.tsx";
-import { ProjectPage } from "./project_page.tsx";
 import { Theirs } from "./theirs.tsx";
 import type { ViewProps } from "./view.ts";
 
@@ -35,7 +34,7 @@ const closeOf = (id: string): void => {
 const sizeOf = (text: string): number => new TextEncoder().encode(text).length;
 
 const COLUMNS: readonly Column<Page>[] = [
-  { name: "Path", sort: "source", class: "url", cell: (item) => <RowLink name={item.id}><Long text={item.path} /></RowLink> },
+  { name: "Path", sort: "source", class: "url", cell: (item, open) => <a class="row-link" href={open(item.id)}><Long text={item.path} /></a> },
   { name: "Kind", class: "short", cell: (item) => KINDS.find(([kind]) => kind === item.contentType)?.[1] ?? item.contentType },
   { name: "Size", class: "short", cell: (item) => bytes(sizeOf(item.content)) },
   { name: "Note", cell: (item) => <bdi>{item.note}</bdi> },
@@ -47,7 +46,7 @@ const OF_FOLDER = COLUMNS.filter((each) => each.name !== "Draft");
 
 export default function PagesView({ params }: ViewProps): JSX.Element {
   const of = ofView(params);
-  return <ProjectPage of={of}><List key={keyOf(of)} of={of} /></ProjectPage>;
+  return <List key={keyOf(of)} of={of} />;
 }
 
 function List({ of }: { of: Of }): JSX.Element {

@@ -1,5 +1,5 @@
-// The frame of every view of a project: its name, version and tabs.
-import type { ComponentChildren, JSX } from "preact";
+// The frame of every view of a project: its name, version and tabs. It stays while one goes from tab to tab.
+import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { get } from "../api/client.ts";
 import { preview } from "../state/preview.ts";
@@ -7,23 +7,17 @@ import { Badge, Failure, Tabs, Time } from "../components/basics.tsx";
 import { Spark } from "../components/taken.tsx";
 import { useCommands } from "../state/commands.ts";
 import { useLoad } from "../state/load.ts";
-import { isAbout, may, P, projectPath, viewPath, type Of } from "../state/project.ts";
+import { isAbout, may, ofView, P, projectPath, viewPath, type Of } from "../state/project.ts";
 import { go, place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { DraftChoice } from "./draft_choice.tsx";
-import { PROJECT_TABS } from "./view.ts";
-
-interface ProjectPageProps {
-  of: Of;
-  children: ComponentChildren;
-}
+import { PROJECT_TABS, type FrameProps } from "./view.ts";
 
 /** The views that show a draft, and so have a list to choose one of. */
 const OF_DRAFTS = new Set(["", "pages", "draft", "test", "transfer"]);
 
-export { projectPath };
-
-export function ProjectPage({ of, children }: ProjectPageProps): JSX.Element {
+export default function ProjectPage({ params, children }: FrameProps): JSX.Element {
+  const of = ofView(params);
   const { namespace, project } = of;
   const path = { namespace, project };
   const found = useLoad(

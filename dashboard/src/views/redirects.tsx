@@ -2,29 +2,32 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { get } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
 import { preview } from "../state/preview.ts";
 import { Button, Empty, Failure, Long, Select } from "../components/basics.tsx";
-import { offset, PAGE, Pages, RowLink, Search, Table, type Column } from "../components/table.tsx";
+import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
 import { fillPath } from "../api/paths.ts";
 import { useCommands } from "../state/commands.ts";
-import { useLoad } from "../state/load.ts";
+import { readAhead, useLoad } from "../state/load.ts";
 import { CODES, isAbout, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type Of, type Redirect } from "../state/project.ts";
 import { ask, place, withQuery } from "../state/router.ts";
 import { Sign } from "./changes.tsx";
 import { Chosen } from "./chosen.tsx";
-import { ProjectPage } from "./project_page.tsx";
 import { RedirectEditor } from "./redirect_editor.tsx";
 import { ReplaceDialog } from "./replace.tsx";
 import type { ViewProps } from "./view.ts";
+
+type RedirectList = components["schemas"]["draft-redirect-list.schema"];
 
 const TYPES = [["", "All types"], ...Object.entries(TYPE_NAMES)] as const;
 const STATUSES = [["", "All statuses"], ["301", "301 Moved permanently"], ["302", "302 Found"], ["307", "307 Temporary"], ["308", "308 Permanent"]] as const;
 const CHANGED = [["", "All rules"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
 
+const KEEP = "redirects";
 const FORMATS = [["tsv", "tab-separated text"], ["yaml", "YAML"]] as const;
 
 const COLUMNS: readonly Column<Redirect>[] = [
-  { name: "Source", sort: "source", class: "url", cell: (item) => <RowLink name={item.id}><Long text={item.source} /></RowLink> },
+  { name: "Source", sort: "source", class: "url", cell: (item, open) => <a class="row-link" href={open(item.id)}><Long text={item.source} /></a> },
   { name: "Target", sort: "target", class: "url", cell: (item) => <Long text={item.target} copy /> },
   { name: "Status", class: "tiny", cell: (item) => <span title={item.status}>{CODES[item.status]}</span> },
   { name: "Type", class: "short", cell: (item) => TYPE_NAMES[item.type] ?? item.type },
@@ -42,7 +45,7 @@ function Tag({ tag }: { tag: string }): JSX.Element {
 
 export default function Redirects({ params }: ViewProps): JSX.Element {
   const of = ofView(params);
-  return <ProjectPage of={of}><List key={keyOf(of)} {...of} /></ProjectPage>;
+  return <List key={keyOf(of)} {...of} />;
 }
 
 function List(of: Of): JSX.Element {
@@ -50,13 +53,8 @@ function List(of: Of): JSX.Element {
   const value = (name: string): string => query.get(name) ?? "";
   const [chosen, setChosen] = useState<ReadonlyMap<string, Redirect>>(new Map());
   const shown = shownBy(query);
-  const wanted = { ...shown, limit: PAGE, offset: offset() };
-  const found = useLoad(
-    `${keyOf(of)}?${JSON.stringify(wanted)}`,
-    (signal) => get(`${P}/draft/redirects`, { path: of, query: wanted, signal }),
-    isAbout(of),
-    { keep: "redirects" },
-  );
+  const found = useLoad(...callOf(of, query), isAbout(of), { keep: KEEP });
+  const ahead = (next: URLSearchParams): void => readAhead(KEEP, ...callOf(of, next));
   const marked = useMemo(() => new Set(chosen.keys()), [chosen]);
   const edited = found.data?.items.find((item) => item.id === value("edit"));
   const writes = may(of, "redirect", "write");
@@ -88,9 +86,9 @@ function List(of: Of): JSX.Element {
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total
         ? <>
-          <Table label="Redirects" byPlace columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.source}
+          <Table label="Redirects" byPlace columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.source} ahead={ahead}
             {...(writes ? { chosen: marked, onChoose: choose } : {})} />
-          <Pages total={found.data.total} />
+          <Pages total={found.data.total} ahead={ahead} />
           <p class="export quiet">Export {filtered ? "what is shown" : "all"} as {FORMATS.map(([format, text]) => <a key={format} download={`${of.project}.${format}`} href={exportOf(of, format, shown)}>{text}</a>)}</p>
         </>
         : filtered
@@ -100,6 +98,12 @@ function List(of: Of): JSX.Element {
       {value("replace") && <ReplaceDialog of={of} kind="redirect" ids={[...chosen.keys()]} where={query} close={() => keepPage({ replace: "" })} />}
     </>
   );
+}
+
+/** The key and the call of the list that a query asks for. */
+function callOf(of: Of, query: URLSearchParams): [key: string, read: (signal: AbortSignal) => Promise<RedirectList>] {
+  const wanted = { ...shownBy(query), limit: PAGE, offset: offset(query) };
+  return [`${keyOf(of)}?${JSON.stringify(wanted)}`, (signal) => get(`${P}/draft/redirects`, { path: of, query: wanted, signal })];
 }
 
 /** The address of a file with all that the table has, on this page of it and the others. */

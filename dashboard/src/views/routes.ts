@@ -1,17 +1,20 @@
-// Every view with its address. A view is a bundle of its own; its default export gets the parts of the address.
+// Every view with its address. A view is a bundle of its own; its default export gets the parts of the address, and so does
+// that of its frame, which stays while one goes from view to view in it.
 import type { ComponentType } from "preact";
-import type { ViewProps } from "./view.ts";
+import type { FrameProps, ViewProps } from "./view.ts";
 
 export interface Route {
   pattern: string;
   title: (params: Record<string, string>) => string;
   load: () => Promise<{ default: ComponentType<ViewProps> }>;
+  frame?: () => Promise<{ default: ComponentType<FrameProps> }>;
 }
 
 const ofProject = (part: string, name: string, load: Route["load"]): Route => ({
   pattern: `/dashboard/project/:namespace/:project${part}`,
   title: ({ namespace, project }) => `${name}: ${namespace ?? ""} / ${project ?? ""}`,
   load,
+  frame: () => import("./project_page.tsx"),
 });
 
 export const ROUTES: readonly Route[] = [

@@ -12,7 +12,6 @@ import { keyOf, may, ofView, P, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { count, plural } from "../state/words.ts";
 import { AnswerOf, answerText } from "./answer.tsx";
-import { ProjectPage } from "./project_page.tsx";
 import { ProjectTests, testsOf } from "./project_tests.tsx";
 import { nameOf, StateChoice, usePublishes } from "./state_choice.tsx";
 import type { ViewProps } from "./view.ts";
@@ -24,7 +23,7 @@ const MOST_SHOWN = 200;
 
 export default function Tester({ params }: ViewProps): JSX.Element {
   const of = ofView(params);
-  return <ProjectPage of={of}><Form key={keyOf(of)} of={of} /></ProjectPage>;
+  return <Form key={keyOf(of)} of={of} />;
 }
 
 interface Shown {

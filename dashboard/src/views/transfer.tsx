@@ -11,7 +11,6 @@ import { fillPath } from "../api/paths.ts";
 import { may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place } from "../state/router.ts";
 import { bytes, count, plural } from "../state/words.ts";
-import { ProjectPage } from "./project_page.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Report = components["schemas"]["import-report.schema"];
@@ -22,10 +21,10 @@ const STATES = [["published", "What is published"], ["draft", "The draft"]] as c
 export default function Transfer({ params }: ViewProps): JSX.Element {
   const of = ofView(params);
   return (
-    <ProjectPage of={of}>
+    <>
       {may(of, "redirect", "write") && <Import of={of} />}
       {may(of, "redirect", "read") && <Export of={of} />}
-    </ProjectPage>
+    </>
   );
 }
 

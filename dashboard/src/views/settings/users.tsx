@@ -5,7 +5,7 @@ import { ApiFault, get, patch, post, put, remove } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Field, Time } from "../../components/basics.tsx";
 import { Check, FormDialog, Refusal, useCall } from "../../components/form.tsx";
-import { offset, PAGE, Pages, RowLink, Table, type Column } from "../../components/table.tsx";
+import { offset, PAGE, Pages, Table, type Column } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
 import { useLoad } from "../../state/load.ts";
 import { keepPage } from "../../state/project.ts";
@@ -17,7 +17,7 @@ type User = components["schemas"]["user.schema"];
 const close = (): void => keepPage({ edit: "" });
 
 const COLUMNS: readonly Column<User>[] = [
-  { name: "User name", cell: (user) => <RowLink name={String(user.id)}><bdi>{user.username}</bdi></RowLink> },
+  { name: "User name", cell: (user, open) => <a class="row-link" href={open(String(user.id))}><bdi>{user.username}</bdi></a> },
   { name: "Name", cell: (user) => <bdi>{user.firstname} {user.lastname}</bdi> },
   { name: "Roles", cell: (user) => user.roles.map((each) => <Badge key={each} tone="info">{each}</Badge>) },
   { name: "State", class: "short", cell: (user) => (user.active ? <Badge tone="good">active</Badge> : <Badge tone="bad">deactivated</Badge>) },
