@@ -12,6 +12,7 @@ from bench.growth import fleet_series
 from bench.growth.cost import Operation
 from bench.workbench import AUTHOR, NAMESPACE
 from content.formats.tsv import read_rows
+from content.matching.request import parse_request
 from content.records.names import DEFAULT_DRAFT
 from content.records.record import Redirect
 from content.records.vocabulary import Kind, RedirectStatus, RedirectType
@@ -19,6 +20,7 @@ from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Put
 from gitstore.drafts.importing import ImportOptions
 from gitstore.drafts.listing import Query, Span
+from gitstore.drafts.revisions import DRAFT
 from gitstore.layout import DRAFT_PREFIX
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.store import Store, create_store
@@ -73,6 +75,11 @@ def _rules(folder: Path, size: int) -> list[Operation]:
         _edit(store, held[size // 2], turn + 2_000)
         return store.drafts.report(NAMESPACE, _MAIN)
 
+    def answer(turn: int) -> object:
+        _edit(store, held[size // 2], turn + 3_000)
+        request = parse_request(held[(turn * 7919) % size].source)
+        return store.revisions.matcher(NAMESPACE, _SHOP, DRAFT).answer(request)
+
     return [
         Operation("import and publish of all", load, once=True),
         Operation("edit of a rule", lambda turn: _edit(store, held[size // 2], turn)),
@@ -81,6 +88,7 @@ def _rules(folder: Path, size: int) -> list[Operation]:
         Operation("publish of one rule", lambda _turn: _publish(store)),
         Operation("edit, and the difference with impact", view),
         Operation("edit, and the report of the draft", report),
+        Operation("edit, and what the draft answers to a URL", answer),
     ]
 
 

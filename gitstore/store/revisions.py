@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from content.cache import LruCache
 from content.changes.impact import Impact
 from content.matching.changed_rules import ChangedRules
 from content.matching.matcher import Matcher
@@ -18,7 +19,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import ChangesByKind, changes_between
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
-from gitstore.compiled.validation.checks import build_matcher
+from gitstore.compiled.validation.snapshot_rules import SnapshotRules
 from gitstore.drafts.draft_changes import NO_CHANGES, draft_changes
 from gitstore.drafts.edits import Edit, Put
 from gitstore.drafts.listing import EVERYTHING, DraftView, Query, find_all
@@ -26,7 +27,9 @@ from gitstore.drafts.revisions import BASE, DRAFT, PUBLISHED, Revision, read_bas
 from gitstore.drafts.state_changes import compare_trees
 from gitstore.errors import BadRequest, UnknownRecord
 from gitstore.layout import TreeId
-from gitstore.store.access import Component
+from gitstore.store.access import Component, StoreAccess
+
+_CACHED_MATCHERS = 2  # of drafts and branches; one of 100,000 rules takes some 4 MB
 
 
 class StateDifference(NamedTuple):
@@ -39,6 +42,10 @@ class StateDifference(NamedTuple):
 
 class Revisions(Component):
     """The states of projects; `at` names one, and `draft` the draft that `at` may refer to."""
+
+    def __init__(self, access: StoreAccess) -> None:
+        super().__init__(access)
+        self._matchers: LruCache[tuple[str, str, TreeId], Matcher] = LruCache(_CACHED_MATCHERS)
 
     def matcher(
         self,
@@ -56,14 +63,12 @@ class Revisions(Component):
             return self._access.project(namespace, project).release.matcher
         with self._access.reading(namespace) as compiler:
             state = self._state(compiler, project, at, draft)
-            is_release = at == PUBLISHED or state.version
-            snapshot = compiler.snapshot(project, state.tree) if edits or not is_release else None
-            found = (
-                build_matcher(snapshot)
-                if snapshot and not is_release
-                else compiler.release(project, state.tree).matcher
-            )
-            return _edited(found, snapshot, edits) if snapshot and edits else found
+            if at == PUBLISHED or state.version:
+                found = compiler.release(project, state.tree).matcher
+                return _edited(found, compiler.snapshot(project, state.tree), edits) if edits else found
+            snapshot = compiler.snapshot(project, state.tree)
+            found = self._matchers.get((namespace, project, state.tree), lambda: Matcher(SnapshotRules(snapshot)))
+            return _edited(found, snapshot, edits) if edits else found
 
     def lint(self, namespace: str, project: str, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT) -> list[Problem]:
         """Return every error and warning of a state of the project."""
