@@ -6,17 +6,17 @@ The actor's account and grants are read again after a password was hashed, since
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
 from typing import Any
 
 import schemas
 from api import logs
 from api.auth.logins.passwords import hash_password, password_problems, verify_password
 from api.auth.logins.throttle import Throttle
-from api.auth.permissions.grants import Grant, covers, everywhere, missing
+from api.auth.permissions.grants import covers, everywhere
 from api.auth.permissions.principal import Principal, PrincipalKind
 from api.auth.permissions.roles import Role, all_roles, grants_by_role, grants_of, role_problems
 from api.auth.permissions.table import read_again, user_principal
+from api.auth.permissions.writer import check_grants_held, read_writer, require_person
 from api.auth.tokens.personal_tokens import remove_all
 from api.db import audit
 from api.db.accounts import sessions, users
@@ -64,9 +64,9 @@ class Accounts:
         hashed, now = hash_password(new.password), self.clock()
         user = User(new.username, new.firstname, new.lastname, tuple(sorted(set(new.roles))), now, hashed)
         with self.state.changing() as connection:
-            actor, role_grants = _read_writer(connection, actor, now), grants_by_role(connection)
+            actor, role_grants = read_writer(connection, actor, now, "user"), grants_by_role(connection)
             _raise_problems(role_problems(role_grants, new.roles))
-            check_grants_held(actor, grants_of(role_grants, new.roles))
+            check_grants_held(actor.grants, grants_of(role_grants, new.roles))
             number = users.add_user(connection, user)
             detail = {"roles": list(user.roles)}
             audit.record(connection, AuditEntry(now, AuditEvent.USER_CREATED, actor.actor(), user.username, detail))
@@ -79,11 +79,11 @@ class Accounts:
         """
         values = _columns(fields)
         with self.state.changing() as connection:
-            actor = _read_writer(connection, actor, self.clock())
+            actor = read_writer(connection, actor, self.clock(), "user")
             user = users.find_user(connection, number)
             role_grants, wanted = grants_by_role(connection), fields.get("roles", user.roles)
             _raise_problems(role_problems(role_grants, wanted) if "roles" in fields else [])
-            check_grants_held(actor, grants_of(role_grants, {*user.roles, *wanted}))
+            check_grants_held(actor.grants, grants_of(role_grants, {*user.roles, *wanted}))
             users.set_roles(connection, number, wanted)
             users.change_user(connection, number, values)
             if "password_hash" in values or not values.get("active", True):
@@ -99,8 +99,7 @@ class Accounts:
 
         A wrong current password counts as a failed login, so a stolen access token does not allow faster guessing.
         """
-        if not actor.is_person:
-            raise Forbidden("An API token cannot change accounts.")
+        require_person(actor, "change accounts")
         user = self.find_own(actor)
         password = {"password": fields["newPassword"]} if "newPassword" in fields else {}
         _raise_problems(password_problems(password["password"], "/newPassword") if password else [])
@@ -125,9 +124,9 @@ class Accounts:
     def remove(self, actor: Principal, number: int) -> None:
         """Remove an account, and end its sessions and personal tokens; other tokens stay, since they belong to machines."""
         with self.state.changing() as connection:
-            actor = _read_writer(connection, actor, self.clock())
+            actor = read_writer(connection, actor, self.clock(), "user")
             user = users.find_user(connection, number)
-            check_grants_held(actor, grants_of(grants_by_role(connection), user.roles))
+            check_grants_held(actor.grants, grants_of(grants_by_role(connection), user.roles))
             remove_all(connection, actor, number, self.clock())
             users.remove_user(connection, number)
             _check_admin_left(connection, user)
@@ -180,23 +179,6 @@ def _columns(fields: Mapping[str, Any], pointer: str = "/password") -> dict[str,
         _raise_problems(password_problems(fields["password"], pointer))
         values["password_hash"] = hash_password(fields["password"])
     return values
-
-
-def _read_writer(connection: Connection, actor: Principal, now: datetime) -> Principal:
-    """Return the actor as it is now; Forbidden if it has lost the grant to change accounts."""
-    found = read_again(connection, actor, now)
-    if found.is_person and not found.can("user", "write"):
-        raise Forbidden("This needs user:write.")
-    return found
-
-
-def check_grants_held(actor: Principal, grants: Sequence[Grant]) -> None:
-    """Refuse to change an account with grants that the actor lacks."""
-    if not actor.is_person:
-        raise Forbidden("An API token cannot change accounts.")
-    missing_grants = missing(actor.grants, grants)
-    if missing_grants:
-        raise Forbidden(f"You do not have the grant {missing_grants[0].text()} yourself.", "grant_not_held")
 
 
 def _check_admin_left(connection: Connection, before: User) -> None:

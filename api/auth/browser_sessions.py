@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from api.auth.accounts import check_grants_held
 from api.auth.permissions.principal import Principal
 from api.auth.permissions.roles import grants_by_role, grants_of
 from api.auth.permissions.table import read_again
+from api.auth.permissions.writer import check_grants_held, read_writer
 from api.db import audit
 from api.db.accounts import sessions, users
 from api.db.accounts.sessions import Session
@@ -58,9 +58,12 @@ class BrowserSessions:
 
     def _check(self, connection: Connection, actor: Principal, number: int) -> None:
         """Refuse to end the sessions of a user with grants that the actor lacks, and those of no user."""
-        user, now = users.find_user(connection, number), read_again(connection, actor, self.clock())
-        if not actor.is_account(number):
-            check_grants_held(now, grants_of(grants_by_role(connection), user.roles))
+        if actor.is_account(number):
+            read_again(connection, actor, self.clock())
+            return
+        held = read_writer(connection, actor, self.clock(), "user").grants
+        user = users.find_user(connection, number)
+        check_grants_held(held, grants_of(grants_by_role(connection), user.roles))
 
     def _record(
         self, connection: Connection, actor: Principal, user: int, address: str | None, detail: Mapping[str, object]

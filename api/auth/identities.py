@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from api.auth.accounts import check_grants_held
 from api.auth.permissions.principal import Principal
 from api.auth.permissions.roles import grants_by_role, grants_of
-from api.auth.permissions.table import read_again
+from api.auth.permissions.writer import check_grants_held, read_writer
 from api.db import audit
 from api.db.accounts import openid, sessions, users
 from api.db.accounts.openid import Identity
@@ -68,10 +67,9 @@ class Identities:
 
     def _check(self, connection: Connection, actor: Principal, number: int) -> User:
         """Refuse a user with grants that the actor lacks: an actor who sets an identity can log in as the user."""
+        held = read_writer(connection, actor, self.clock(), "user").grants
         user = users.find_user(connection, number)
-        check_grants_held(
-            read_again(connection, actor, self.clock()), grants_of(grants_by_role(connection), user.roles)
-        )
+        check_grants_held(held, grants_of(grants_by_role(connection), user.roles))
         return user
 
     def _record(self, connection: Connection, actor: Principal, user: User, detail: dict[str, object]) -> None:

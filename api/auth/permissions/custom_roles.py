@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import schemas
-from api.auth.permissions.grants import BUILT_IN_ROLES, Grant, covers, everywhere, grant_problems, missing
+from api.auth.permissions.grants import BUILT_IN_ROLES, Grant, covers, everywhere, grant_problems
 from api.auth.permissions.principal import Principal
 from api.auth.permissions.roles import Role, all_roles, grants_by_role, grants_of
-from api.auth.permissions.table import read_again
+from api.auth.permissions.writer import check_grants_held, read_writer, require_person
 from api.db import audit
 from api.db.accounts import roles, users
 from api.db.audit import AuditEntry, AuditEvent
 from api.db.database import Connection
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock, utc_now
-from api.errors import ApiError, Forbidden, invalid
+from api.errors import ApiError, invalid
 from content.records.problem import Problem
 from gitstore.errors import NotFound
 
@@ -42,7 +42,7 @@ class CustomRoles:
         _raise_problems(schemas.check("role-create", {"name": name, **_shape(description, grants)}))
         _check(actor, grants)
         with self.state.changing() as connection:
-            _check_grants_held(read_again(connection, actor, self.clock()), grants)
+            check_grants_held(read_writer(connection, actor, self.clock(), "role").grants, grants)
             if any(role.name.casefold() == name.casefold() for role in all_roles(connection)):
                 raise ApiError(
                     409, "already_exists", f"Role '{name}' already exists, or one that differs only in case."
@@ -54,8 +54,8 @@ class CustomRoles:
         _raise_problems(schemas.check("role-update", _shape(description, grants)))
         _check(actor, grants)
         with self.state.changing() as connection:
-            before = _find_own(connection, name)
-            _check_grants_held(read_again(connection, actor, self.clock()), (*before.grants, *grants))
+            held = read_writer(connection, actor, self.clock(), "role").grants
+            check_grants_held(held, (*_find_own(connection, name).grants, *grants))
             had_admin = _has_admin(connection)
             done = self._put(connection, AuditEvent.ROLE_CHANGED, actor, name, description, grants)
             _check_admin_left(connection, had_admin=had_admin)
@@ -63,9 +63,10 @@ class CustomRoles:
 
     def remove(self, actor: Principal, name: str) -> None:
         """Remove a role, also from its users."""
-        _check_person(actor)
+        require_person(actor, "change roles")
         with self.state.changing() as connection:
-            _check_grants_held(read_again(connection, actor, self.clock()), _find_own(connection, name).grants)
+            held = read_writer(connection, actor, self.clock(), "role").grants
+            check_grants_held(held, _find_own(connection, name).grants)
             had_admin = _has_admin(connection)
             roles.remove_role(connection, name)
             _check_admin_left(connection, had_admin=had_admin)
@@ -108,20 +109,9 @@ def _shape(description: str, grants: Sequence[Grant]) -> dict[str, object]:
 
 
 def _check(actor: Principal, grants: Sequence[Grant]) -> None:
-    _check_person(actor)
+    require_person(actor, "change roles")
     _raise_problems(grant_problems(grants))
-    _check_grants_held(actor, grants)
-
-
-def _check_person(actor: Principal) -> None:
-    if not actor.is_person:
-        raise Forbidden("An API token cannot change roles.")
-
-
-def _check_grants_held(actor: Principal, grants: Sequence[Grant]) -> None:
-    missing_grants = missing(actor.grants, grants)
-    if missing_grants:
-        raise Forbidden(f"You do not have the grant {missing_grants[0].text()} yourself.", "grant_not_held")
+    check_grants_held(actor.grants, grants)
 
 
 def _has_admin(connection: Connection) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import schemas
-from api.auth.permissions.grants import Grant, grant_problems, missing
+from api.auth.permissions.grants import Grant, grant_problems
 from api.auth.permissions.principal import Principal
 from api.auth.permissions.roles import grants_by_role, grants_of, load_grants
 from api.auth.tokens import api_token
@@ -15,7 +15,7 @@ from api.db.accounts.tokens import ApiToken
 from api.db.audit import Actor, AuditEntry, AuditEvent
 from api.db.audit_caller import Caller
 from api.db.database import Connection
-from api.errors import ApiError, Forbidden, invalid
+from api.errors import ApiError, invalid
 from content.records.problem import Problem
 
 MAX_OVERLAP = 30 * 86_400  # seconds
@@ -99,16 +99,6 @@ def current_grants(connection: Connection, token: ApiToken) -> tuple[Grant, ...]
     """Return the grants of a token and of its role, whatever those of its owner are."""
     role = grants_of(grants_by_role(connection), [token.role]) if token.role else ()
     return (*load_grants(token.grants), *role)
-
-
-def check_grants_held(held: Sequence[Grant], grants: Sequence[Grant], holder: str = "") -> None:
-    """Refuse to show the value of a token to a person with fewer grants than the token; `holder` is the user it is for, if another."""
-    missing_grants = missing(held, grants)
-    if missing_grants and holder:
-        message = f"The user {holder} does not have the grant {missing_grants[0].text()}. Give them a role with it, or the token less."
-        raise Forbidden(message, "grant_not_held")
-    if missing_grants:
-        raise Forbidden(f"You do not have the grant {missing_grants[0].text()} yourself.", "grant_not_held")
 
 
 def raise_problems(problems: Sequence[Problem]) -> None:

@@ -11,7 +11,8 @@ from api.auth.permissions.grants import Grant
 from api.auth.permissions.principal import Principal, PrincipalKind
 from api.auth.permissions.roles import grants_by_role, grants_of
 from api.auth.permissions.table import read_again
-from api.auth.tokens.new_token import IssuedToken, NewToken, check_grants_held, raise_problems, revoke, rotate
+from api.auth.permissions.writer import check_grants_held, require_person
+from api.auth.tokens.new_token import IssuedToken, NewToken, raise_problems, revoke, rotate
 from api.db import audit
 from api.db.accounts import tokens, users
 from api.db.accounts.tokens import ApiToken
@@ -68,6 +69,7 @@ class PersonalTokens:
         """Remove a token of the user; NotFound if they have no such token."""
         _check(actor, user)
         with self.state.changing() as connection:
+            read_again(connection, actor, self.clock())
             revoke(connection, actor.actor(), tokens.find_token(connection, number, user), self.clock())
 
     def window(self, user: int, limit: int, offset: int) -> tuple[list[ApiToken], int]:
@@ -90,8 +92,7 @@ def remove_all(connection: Connection, actor: Principal, user: int, now: datetim
 
 
 def _check(actor: Principal, user: int) -> None:
-    if not actor.is_person:
-        raise Forbidden("An API token cannot create, rotate or remove API tokens.")
+    require_person(actor, "create, rotate or remove API tokens")
     if actor.kind is PrincipalKind.USER and not actor.is_account(user):
         raise Forbidden("These are the tokens of another user.")
 

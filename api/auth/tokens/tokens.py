@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from api.auth.permissions.grants import Grant
 from api.auth.permissions.principal import Principal, PrincipalKind
-from api.auth.permissions.table import read_again
-from api.auth.tokens.new_token import IssuedToken, NewToken, check_grants_held, current_grants, revoke, rotate
+from api.auth.permissions.writer import check_grants_held, read_writer, require_person
+from api.auth.tokens.new_token import IssuedToken, NewToken, current_grants, revoke, rotate
 from api.db import audit
 from api.db.accounts import tokens
 from api.db.accounts.tokens import ApiToken
@@ -35,12 +35,12 @@ class Tokens:
         role: str | None = None,
     ) -> IssuedToken:
         """Create a token; 403 for grants beyond the actor's own, 422 for invalid grants or a past expiry time."""
-        _require_person(actor, "create")
+        require_person(actor, "create API tokens")
         now, new = self.clock(), NewToken(name, grants, expires_at, role)
         new.check(now)
         token, value = new.mint(now, actor.name)
         with self.state.changing() as connection:
-            actor = read_again(connection, actor, now)
+            actor = read_writer(connection, actor, now, "token")
             check_grants_held(actor.grants, new.all_grants(connection))
             number = tokens.add_token(connection, token)
             entry = AuditEntry(now, AuditEvent.TOKEN_CREATED, actor.actor(), name, new.detail(number))
@@ -52,9 +52,9 @@ class Tokens:
 
         403 for a token beyond the actor's grants, and for the personal token of another person; 409 for an expired token.
         """
-        _require_person(actor, "rotate")
+        require_person(actor, "rotate API tokens")
         with self.state.changing() as connection:
-            actor = read_again(connection, actor, self.clock())
+            actor = read_writer(connection, actor, self.clock(), "token")
             token = tokens.find_token(connection, number)
             if token.owner_id and actor.kind is PrincipalKind.USER and not actor.is_account(token.owner_id):
                 raise Forbidden("This is a personal token: only its owner can rotate it. You can remove it.")
@@ -64,9 +64,9 @@ class Tokens:
 
     def remove(self, actor: Principal, number: int) -> None:
         """Remove a token; it is rejected from then on."""
-        _require_person(actor, "remove")
+        require_person(actor, "remove API tokens")
         with self.state.changing() as connection:
-            actor = read_again(connection, actor, self.clock())
+            actor = read_writer(connection, actor, self.clock(), "token")
             revoke(connection, actor.actor(), tokens.find_token(connection, number), self.clock())
 
     def find(self, number: int) -> ApiToken:
@@ -78,8 +78,3 @@ class Tokens:
         """Return a window of the tokens, and their total number."""
         with self.state.database.reading() as connection:
             return tokens.list_tokens(connection, limit, offset)
-
-
-def _require_person(actor: Principal, action: str) -> None:
-    if not actor.is_person:
-        raise Forbidden(f"An API token cannot {action} API tokens.")
