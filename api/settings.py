@@ -166,7 +166,7 @@ _PUSH_HOOKS = setting(
 )
 _SIGNING_KEY = setting(
     key_file,
-    "the path of an OpenSSH Ed25519 private key without a passphrase, or nothing",
+    "the path of an OpenSSH Ed25519 private key without a passphrase, or nothing; /dev/null for no signatures where there were some",
     "the key that signs the commits of the service, and its manifests",
 )
 _PUBLIC_KEYS = setting(

@@ -1,6 +1,8 @@
 """The signer of manifests of a worker, with its keys; it signs what a publish changes as soon as the worker has read it."""
 
 import asyncio
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from api import logs
@@ -23,12 +25,13 @@ def load_keys(settings: Settings) -> "tuple[SigningKey | None, list[PublicKey]]"
 
     Without keys, `cryptography` is not loaded.
     """
-    if settings.signing_key is None and not settings.public_keys:
+    file = _key_file(settings)
+    if file is None and not settings.public_keys:
         return None, []
     from gitstore.signatures.signing_key import load_signing_key  # noqa: PLC0415 - only where there is a key
     from gitstore.signatures.web_key import load_public_keys  # noqa: PLC0415 - as above
 
-    key = load_signing_key(settings.signing_key) if settings.signing_key else None
+    key = load_signing_key(file) if file else None
     return key, [key for path in settings.public_keys for key in load_public_keys(path)]
 
 
@@ -47,7 +50,7 @@ def open_signer(settings: Settings, releases: ReleaseLoader) -> ManifestSigner:
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    if settings.signing_key is not None:
+    if _key_file(settings):
         releases.listen(prepare)
     return signer
 
@@ -58,3 +61,8 @@ async def _prepare(signer: ManifestSigner, before: LiveNamespace | None, after: 
         await run_in_thread(signer.prepare, before, after)
     except (StoreError, OSError, ValueError) as ex:
         _log.warning("manifests_not_signed", error=str(ex))
+
+
+def _key_file(settings: Settings) -> Path | None:
+    """Return the file of the key; None without one, and where commits go on unsigned on purpose."""
+    return None if settings.signing_key == Path(os.devnull) else settings.signing_key

@@ -19,12 +19,9 @@ from gitstore.git.objects import ObjectWriter
 from gitstore.git.raw_tree import FOLDER, PLAIN_FILE, replace_entry
 from gitstore.git.ref_moves import PreparedMoves, RefMove, finish_moves, has_unfinished_moves, prepare_moves
 from gitstore.git.repository import NAME_ERRORS, Author, Repository
+from gitstore.git.signed_release import COMMITTER, require_unsigned_release
 from gitstore.layout import RELEASE_REF, BlobId, CommitId, TreeId
-from gitstore.signatures.signing_key import SigningKey, load_signing_key
-
-SERVICE_EMAIL = "service@waypost.invalid"
-"""The address of the service as committer, and as a principal in `allowed_signers`."""
-COMMITTER = f"Waypost <{SERVICE_EMAIL}>"
+from gitstore.signatures.signing_key import UNSIGNED, SigningKey, load_signing_key
 
 
 class Transaction(Repository):
@@ -42,8 +39,9 @@ class Transaction(Repository):
         self._writer = ObjectWriter(path)
         self.clock: Callable[[], float] = time.time
         self.signing_key = signing_key
-        """The file of the key that signs every commit written here; None where none is signed."""
+        """The file of the key that signs every commit written here; None without one, UNSIGNED to sign none on purpose."""
         self._signer: SigningKey | None = None
+        self._may_be_unsigned = False
         self.is_flat = False
         """True where a publish has one parent: its draft is named in the message."""
         self.around_release: Callable[[CommitId | None, CommitId], AbstractContextManager[None]] | None = None
@@ -144,9 +142,11 @@ class Transaction(Repository):
         """Write a commit by `author`; the service commits it at the time of `clock`, which is now unless it was set.
 
         A `unique` commit never equals an existing one: the same commit within one second is dated one second later.
-        Raises SigningKeyUnusable where it has to be signed and cannot be.
+        Raises SigningKeyUnusable where it has to be signed and cannot be, also without a key where those on release are signed.
         """
         signer = self.signer
+        if signer is None:
+            self._require_unsigned()
         commit = Commit()
         commit.tree = ObjectID(tree.encode())
         commit.parents = [ObjectID(parent.encode()) for parent in parents]
@@ -165,9 +165,15 @@ class Transaction(Repository):
     @property
     def signer(self) -> SigningKey | None:
         """The key that signs the commits, read once for a transaction; None without one. Raises SigningKeyUnusable."""
-        if self._signer is None and self.signing_key is not None:
+        if self._signer is None and self.signing_key not in {None, UNSIGNED}:
             self._signer = load_signing_key(self.signing_key)
         return self._signer
+
+    def _require_unsigned(self) -> None:
+        """Raise SigningKeyUnusable where release is signed, and the key was not left out on purpose; asked once."""
+        if not self._may_be_unsigned and self.signing_key != UNSIGNED:
+            require_unsigned_release(self)
+        self._may_be_unsigned = True
 
     def _has_object(self, commit: Commit) -> bool:
         return self.has(commit.id.decode())

@@ -19,7 +19,8 @@ from gitstore.errors import Invalid, NothingToPublish, Rewound
 from gitstore.git.after_commit import after_commit
 from gitstore.git.refs import moved_first
 from gitstore.git.repository import Author
-from gitstore.git.transaction import SERVICE_EMAIL, Transaction
+from gitstore.git.signed_release import SERVICE_EMAIL
+from gitstore.git.transaction import Transaction
 from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import MERGED_HEAD, PUBLISHED_BY, VERIFIED_SIGNER, dump_message, signature
 from gitstore.history.name_collisions import require_unique_name

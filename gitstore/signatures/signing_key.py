@@ -10,6 +10,9 @@ from gitstore.signatures.public_key import ED25519, PublicKey
 from gitstore.signatures.ssh_fields import dump_string
 from gitstore.signatures.ssh_signature import GIT_NAMESPACE, HASH, SshSignature, dump_signature, signed_data
 
+UNSIGNED = Path(os.devnull)
+"""In place of a key: commits go on without a signature, also where those of the service on release have one."""
+
 _MAKE = "Make one: ssh-keygen -t ed25519 -N '' -f <file>"
 _MOST_BYTES = 65_536
 _OTHERS = 0o077

@@ -26,6 +26,7 @@ from gitstore.history import history
 from gitstore.history.live import Live, LiveNamespace, LiveProject
 from gitstore.layout import BlobId
 from gitstore.pushes.pushed_files import TokenFinder, find_no_token
+from gitstore.signatures.signing_key import UNSIGNED
 from gitstore.upstream.source_push import follow, push_first
 from gitstore.upstream.synced_namespace import SyncedNamespace
 from gitstore.upstream.upstream_settings import read_settings
@@ -108,7 +109,7 @@ class StoreAccess:
         if synced and synced.settings.is_source:
             transaction.around_release = partial(push_first, synced)
             if synced.settings.path:  # a folder of another repository cannot carry drafts or signatures
-                transaction.is_flat, transaction.signing_key = True, None
+                transaction.is_flat, transaction.signing_key = True, UNSIGNED
 
     def synced(self, namespace: str) -> SyncedNamespace | None:
         """Return a namespace with the settings of its upstream; None without one."""

@@ -6,7 +6,9 @@ from pathlib import Path
 from content.records.problem import Problem
 from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.compiled.segments.snapshot import File, FileSource, Snapshot
+from gitstore.errors import SigningKeyUnusable, StoreError
 from gitstore.git.repository import Author
+from gitstore.git.signed_release import require_unsigned_release
 from gitstore.layout import CommitId
 from gitstore.namespaces import archive, folder_import, folder_publish, namespaces
 from gitstore.namespaces.checkout import ProgressCallback
@@ -18,6 +20,8 @@ from gitstore.namespaces.working_directory import WorkingDirectory, WorkingState
 from gitstore.publish.acceptance import accept_rewind
 from gitstore.publish.advance import PublishResult
 from gitstore.store.access import Component
+
+_ASKED = 5  # namespaces, whether the service signs their commits
 
 
 class Namespaces(Component):
@@ -37,7 +41,20 @@ class Namespaces(Component):
         return namespaces.create_namespace(self._access.directory, self._creation(name, description, author), records)
 
     def _creation(self, name: str, description: str, author: Author) -> NamespaceCreation:
+        if self._access.signing_key is None:
+            self._require_unsigned_releases()
         return NamespaceCreation(name, description, author, self._access.hook, self._access.signing_key)
+
+    def _require_unsigned_releases(self) -> None:
+        """Raise SigningKeyUnusable where the service signs other namespaces: a new one has no release that tells."""
+        for name in self.names()[:_ASKED]:
+            try:
+                with self._access.reading(name) as compiler:
+                    require_unsigned_release(compiler.repository)
+            except SigningKeyUnusable:
+                raise
+            except StoreError:  # one that cannot be read
+                continue
 
     def import_folder(
         self,

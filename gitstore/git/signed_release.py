@@ -1,0 +1,27 @@
+"""Whether the service signs its commits on release: then a process without its key makes none."""
+
+from itertools import islice
+
+from gitstore.errors import SigningKeyUnusable
+from gitstore.git.repository import Repository
+from gitstore.layout import RELEASE_REF
+from gitstore.signatures.signing_key import UNSIGNED
+
+SERVICE_EMAIL = "service@waypost.invalid"
+"""The address of the service as committer, and as a principal in `allowed_signers`."""
+COMMITTER = f"Waypost <{SERVICE_EMAIL}>"
+_SEARCHED = 50  # commits on release: the others are pushes
+_BY_SERVICE = f"\ncommitter {COMMITTER} ".encode()
+_SIGNED = b"\ngpgsig "
+
+
+def require_unsigned_release(repository: Repository) -> None:
+    """Raise SigningKeyUnusable where the newest commit of the service on release is signed."""
+    release = repository.ref(RELEASE_REF)
+    commits = islice(repository.first_parents(release), _SEARCHED) if release else ()
+    heads = (repository.raw(info.id)[1].partition(b"\n\n")[0] for info in commits)
+    if _SIGNED in next((head for head in heads if _BY_SERVICE in head), b""):
+        raise SigningKeyUnusable(
+            "The service signs its commits on release, and no key is set here; nothing changed. Set WAYPOST_SIGNING_KEY, or "
+            f"signing_key in waypost.toml, as for the service. To go on without signatures: WAYPOST_SIGNING_KEY={UNSIGNED}"
+        )
