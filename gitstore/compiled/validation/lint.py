@@ -8,6 +8,7 @@ order, a pattern or the served hosts changed, or if sources are used twice.
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
 from content.checks.set_rules import SetCheck
@@ -28,6 +29,8 @@ _NAMING_PLACES = frozenset({"shadowed", "page_unreachable"})
 RULES_PER_CHECK = 4
 RULES_PER_NEAR_LINT = 100  # for each differing rule, that of either side
 _POSITION = (1 << POSITION_BITS) - 1
+_NUMBER_BYTES = 8
+_FEW = 16  # numbers that are looked for one by one
 
 
 class LintedFile(NamedTuple):
@@ -59,7 +62,23 @@ class CheckedList:
     looked_up: "array[int]" = field(default_factory=lambda: array("Q"))
     owners: "array[int]" = field(default_factory=lambda: array("Q"))
 
+    def extend(self, other: "CheckedList", start: int, end: int) -> None:
+        """Add the rules of another list between two positions, without what their checks looked up."""
+        self.ids.extend(other.ids[start:end])
+        self.fingerprints.extend(other.fingerprints[start:end])
+        self.keys.extend(other.keys[start:end])
 
+    def rows(self, start: int, end: int) -> Iterable["Row"]:
+        """Return the rules between two positions."""
+        return zip(self.ids[start:end], self.fingerprints[start:end], self.keys[start:end], strict=True)
+
+    def owners_of(self, keys: Collection[int]) -> set[int]:
+        """Return the ids of the rules whose check looked up any of these keys."""
+        return {self.owners[at] for at in find_numbers(self.looked_up, keys)}
+
+
+Row = tuple[int, int, int]
+"""A rule: its id, its fingerprint, and the hash of its key."""
 CheckedLists = Mapping[Kind, CheckedList]
 
 
@@ -83,7 +102,7 @@ class Lint:
 
 def lint_snapshot(snapshot: Snapshot, before: Lint | None = None) -> Lint:
     """Find every error and warning of a state, as `check_snapshot` does; `before` is the lint of any state, for speed."""
-    lists = {kind: _read_list(snapshot, kind) for kind in Kind}
+    lists = {kind: _read_list(snapshot, kind, before) for kind in Kind}
     if any(len(set(each.ids)) != len(each.ids) for each in lists.values()):
         return Lint([Finding(problem) for problem in check_snapshot(snapshot)], snapshot.hosts, {}, {})
     changed = _changed_rules(snapshot, lists, before) if before else None
@@ -100,13 +119,25 @@ def lint_snapshot(snapshot: Snapshot, before: Lint | None = None) -> Lint:
     return Lint(_in_order(snapshot, lists, findings, Matcher(source)), snapshot.hosts, lists, files)
 
 
-def _read_list(snapshot: Snapshot, kind: Kind) -> CheckedList:
+def _read_list(snapshot: Snapshot, kind: Kind, before: Lint | None) -> CheckedList:
+    """Read the rules of a state; those of files that the lint before has are copied."""
     found = CheckedList(array("Q"), array("Q"), array("Q"))
+    known = {(file.path, file.blob): start for file, start in _begin(before, kind)} if before else {}
     for file in snapshot.rule_files[kind]:
+        start = known.get((file.path, file.blob))
+        if before and start is not None:
+            found.extend(before.lists[kind], start, start + len(file.segment))
+            continue
         found.ids.extend(file.segment.ids)
         found.fingerprints.extend(file.segment.fingerprints)
         found.keys.extend(list_keys(file.segment))
     return found
+
+
+def _begin(lint: Lint, kind: Kind) -> Iterator[tuple[LintedFile, int]]:
+    """Yield the files of a lint, each with the position of its first rule."""
+    files = lint.files.get(kind, ())
+    return zip(files, accumulate((file.size for file in files), initial=0), strict=False)
 
 
 def list_keys(segment: Segment) -> "array[int]":
@@ -124,15 +155,14 @@ def _changed_rules(snapshot: Snapshot, lists: CheckedLists, before: Lint) -> dic
     changed: dict[Kind, set[int]] = {}
     keys: set[int] = set()
     for kind in Kind:
-        old, new = before.lists[kind], lists[kind]
-        differing = _rows(old) ^ _rows(new)
+        old, new = _list_parts(snapshot, lists, before, kind)
+        differing = {part for part in {*old} ^ {*new} if not isinstance(part, str)}
         changed[kind] = {row[0] for row in differing}
         keys |= {row[2] for row in differing}
-        if 0 in keys or not _same_order(old, new, changed[kind]):
+        if 0 in keys or _without(old, changed[kind]) != _without(new, changed[kind]):
             return None
     for kind in Kind:
-        old = before.lists[kind]
-        changed[kind] |= {owner for owner, key in zip(old.owners, old.looked_up, strict=True) if key in keys}
+        changed[kind] |= before.lists[kind].owners_of(keys)
     for finding in before.findings:
         if finding.kind and finding.problem.code in _NAMING_PLACES:
             changed[finding.kind].add(finding.owner)
@@ -140,23 +170,59 @@ def _changed_rules(snapshot: Snapshot, lists: CheckedLists, before: Lint) -> dic
     return changed if is_small else None
 
 
-def _rows(rules: CheckedList) -> set[tuple[int, int, int]]:
-    return set(zip(rules.ids, rules.fingerprints, rules.keys, strict=True))
+_Part = str | Row
 
 
-def _same_order(old: CheckedList, new: CheckedList, changed: Collection[int]) -> bool:
-    """Tell whether the unchanged rules are in the same order: the order decides between equal ones."""
-    before, after = ([each for each in rules.ids if each not in changed] for rules in (old, new))
-    return before == after
+def _list_parts(snapshot: Snapshot, lists: CheckedLists, before: Lint, kind: Kind) -> tuple[list[_Part], list[_Part]]:
+    """Return the rules before and now, in order: a file that both states have by its path, the rules of others by their rows."""
+    files = snapshot.rule_files[kind]
+    starts = accumulate((len(file.segment) for file in files), initial=0)
+    now = [
+        (LintedFile(file.path, file.blob, len(file.segment)), start) for file, start in zip(files, starts, strict=False)
+    ]
+    same = frozenset(before.files[kind]) & {file for file, _ in now}
+    return _join(_begin(before, kind), before.lists[kind], same), _join(now, lists[kind], same)
+
+
+def _join(files: Iterable[tuple[LintedFile, int]], rules: CheckedList, same: Collection[LintedFile]) -> list[_Part]:
+    parts: list[_Part] = []
+    for file, start in files:
+        parts += (file.path,) if file in same else rules.rows(start, start + file.size)
+    return parts
+
+
+def _without(parts: Iterable[_Part], changed: Collection[int]) -> list[_Part]:
+    """Return what has not changed, in its order, which decides between equal rules."""
+    return [part for part in parts if isinstance(part, str) or part[0] not in changed]
+
+
+def find_numbers(numbers: "array[int]", wanted: Collection[int]) -> list[int]:
+    """Return the positions of some numbers, in order; few are looked for in memory, which is faster than a loop."""
+    if len(wanted) > _FEW:
+        return [at for at, number in enumerate(numbers) if number in wanted]
+    data = numbers.tobytes()
+    return sorted(at for each in wanted for at in find_all(data, each))
+
+
+def find_all(numbers: bytes, wanted: int) -> Iterator[int]:
+    """Yield the positions of a number in an array of 64-bit numbers."""
+    data = array("Q", [wanted]).tobytes()
+    at = numbers.find(data)
+    while at >= 0:
+        if at % _NUMBER_BYTES == 0:
+            yield at // _NUMBER_BYTES
+        at = numbers.find(data, at + 1)
 
 
 def _reuse(lists: CheckedLists, changed: Mapping[Kind, Collection[int]], before: Lint) -> Iterator[Finding]:
     """Yield the findings of the rules that are not checked again, and take their look-ups over."""
     for kind, rules in lists.items():
         old, checked = before.lists[kind], changed[kind]
-        kept = [at for at, owner in enumerate(old.owners) if owner not in checked]
-        rules.owners.extend(array("Q", [old.owners[at] for at in kept]))
-        rules.looked_up.extend(array("Q", [old.looked_up[at] for at in kept]))
+        start = 0
+        for at in (*find_numbers(old.owners, checked), len(old.owners)):
+            rules.owners.extend(old.owners[start:at])
+            rules.looked_up.extend(old.looked_up[start:at])
+            start = at + 1
     for finding in before.findings:
         if finding.kind and finding.owner not in changed[finding.kind]:
             yield finding
@@ -168,9 +234,8 @@ def _check(lists: CheckedLists, ids: Mapping[Kind, Collection[int]], source: Rul
     check = SetCheck(Matcher(recorder))
     found = []
     for kind, rules in lists.items():
-        for position, owner in enumerate(rules.ids):
-            if owner not in ids[kind]:
-                continue
+        for position in find_numbers(rules.ids, ids[kind]):
+            owner = rules.ids[position]
             problems = find_rule_problems(check, source, kind, position)
             found += [Finding(problem, kind, owner) for problem in without_pointer(problems)]
             for key in recorder.take():
@@ -221,7 +286,7 @@ def _in_order(snapshot: Snapshot, lists: CheckedLists, findings: Iterable[Findin
     found = [Finding(problem) for problem in snapshot.problems]
     for kind, each in lists.items():
         of_kind = by_owner[kind]
-        for position in [position for position, owner in enumerate(each.ids) if owner in of_kind]:
+        for position in find_numbers(each.ids, of_kind):
             place = rules.place(kind, position)
             found += [_at(finding, *place) for finding in of_kind[each.ids[position]]]
     tests = find_failed_tests(snapshot, matcher, [finding.problem for finding in found])

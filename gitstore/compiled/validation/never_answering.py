@@ -1,10 +1,8 @@
 """The count of rules that can never answer, after a small change: from the lint of an earlier state and what has changed since.
 
-It costs what the files that differ cost, whatever the project has besides; `lint` compares all rules, since it stores all
-of them again. Both check a rule again for the same reasons, which the docstring of `lint` lists.
+It costs what the files that differ cost, whatever the project has besides; `lint` stores all rules again. Both check a rule again for the same reasons, which the docstring of `lint` lists.
 """
 
-from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property, partial
@@ -23,15 +21,16 @@ from gitstore.compiled.validation.lint import (
     RULES_PER_NEAR_LINT,
     Finding,
     Lint,
+    Row,
+    find_all,
     find_rule_problems,
     list_keys,
 )
 from gitstore.layout import BlobId
 
-_NUMBER_BYTES = 8
-_FEW_KEYS = 16  # that are looked for one by one
+_FEW = 16  # ids that are looked for one by one
 
-_Rows = frozenset[tuple[int, int, int]]
+_Rows = frozenset[Row]
 _NONE: _Rows = frozenset()
 _OTHER_ORDER: _Rows = frozenset({(0, 0, 0)})
 # By the contents of a file in both states, for all files that differ from the linted state: of one publish, few are new.
@@ -53,7 +52,9 @@ def count_after_change(before: Lint, snapshot: Snapshot, source: RuleSource) -> 
     total = sum(len(before.lists[kind].ids) for kind in Kind)
     if 0 in keys or sum(map(len, differing.values())) * RULES_PER_NEAR_LINT > total:
         return None
-    touched = {kind: {row[0] for row in differing[kind]} | each.owners_of(keys) for kind, each in lists.items()}
+    touched = {
+        kind: {row[0] for row in differing[kind]} | before.lists[kind].owners_of(keys) for kind, each in lists.items()
+    }
     if sum(map(len, touched.values())) * RULES_PER_CHECK > total:
         return None
     unchanged = [
@@ -120,25 +121,16 @@ class _ChangedList:
         return _NONE.union(*(_compared.get((old, new), partial(self._compare, number)) for old, new, number in pairs))
 
     def _compare(self, number: int) -> _Rows:
-        start, end = self._old_starts[number : number + 2]
-        rules, segment = self._rules, self._files[number].segment
-        old = list(zip(rules.ids[start:end], rules.fingerprints[start:end], rules.keys[start:end], strict=True))
+        segment = self._files[number].segment
+        old = list(self._rules.rows(*self._old_starts[number : number + 2]))
         new = list(zip(segment.ids, segment.fingerprints, list_keys(segment), strict=True))
         rows = frozenset(old) ^ frozenset(new)
         before, after = ([row for row in each if row not in rows] for each in (old, new))
         return rows if before == after else _OTHER_ORDER
 
-    def owners_of(self, keys: Collection[int]) -> set[int]:
-        """Return the ids of the rules whose check looked up any of these keys."""
-        owners, looked_up = self._rules.owners, self._rules.looked_up
-        if len(keys) > _FEW_KEYS:
-            return {owner for owner, key in zip(owners, looked_up, strict=True) if key in keys}
-        data = looked_up.tobytes()
-        return {owners[at] for key in keys for at in _find_all(data, key)}
-
     def positions(self, ids: Collection[int]) -> Iterator[int]:
         """Yield the positions of rules in the later state; removed rules have none."""
-        if len(ids) > _FEW_KEYS:
+        if len(ids) > _FEW:
             self._index = {number: at for at, number in enumerate(self._rules.ids)}
         for each in ids:
             at = self._place(each)
@@ -161,18 +153,8 @@ class _ChangedList:
             at = self._files[number].segment.place_of(owner)
             if at is not None:
                 return number, at
-        index = self._index.get(owner) if self._index else next(_find_all(self._ids, owner), None)
+        index = self._index.get(owner) if self._index else next(find_all(self._ids, owner), None)
         if index is None:
             return None
         number = bisect_right(self._old_starts, index) - 1
         return None if number in self._differing else (number, index - self._old_starts[number])
-
-
-def _find_all(numbers: bytes, wanted: int) -> Iterator[int]:
-    """Yield the positions of a number in an array of 64-bit numbers."""
-    data = array("Q", [wanted]).tobytes()
-    at = numbers.find(data)
-    while at >= 0:
-        if at % _NUMBER_BYTES == 0:
-            yield at // _NUMBER_BYTES
-        at = numbers.find(data, at + 1)

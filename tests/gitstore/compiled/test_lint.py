@@ -17,7 +17,7 @@ from content.records.vocabulary import RedirectStatus, RedirectType
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation import lint_cache, never_answering
 from gitstore.compiled.validation.checks import check_snapshot
-from gitstore.compiled.validation.lint import lint_snapshot
+from gitstore.compiled.validation.lint import Lint, find_all, lint_snapshot
 from gitstore.compiled.validation.lint_cache import LintCache, dump_lint, load_lint
 from gitstore.compiled.validation.never_answering import count_after_change
 from gitstore.compiled.validation.snapshot_rules import SnapshotRules
@@ -35,10 +35,17 @@ def test_a_lint_after_any_changes_is_the_check_of_the_whole_state(data: st.DataO
         assert [finding.problem for finding in found.findings] == check_snapshot(now)
         before = load_lint(dump_lint(found))
         assert before == found
+        assert _known_of(found) == _known_of(lint_snapshot(now))
         for _ in range(data.draw(st.integers(0, 2))):
             at = data.draw(st.integers(0, len(redirects)))
             redirects[at : at + data.draw(st.integers(0, 1))] = data.draw(st.lists(some_redirect(), max_size=1))
         pages[:1] = data.draw(st.lists(some_page(), max_size=1))
+
+
+def _known_of(lint: Lint) -> list[object]:
+    """Return what a lint knows for the next one."""
+    parts = [(*rules.rows(0, len(rules.ids)),) for rules in lint.lists.values()]
+    return [*parts, *({*zip(rules.owners, rules.looked_up, strict=True)} for rules in lint.lists.values())]
 
 
 @given(st.data())
@@ -143,7 +150,7 @@ def test_after_many_changes_there_is_a_new_lint() -> None:
 
 
 def test_a_number_is_found_only_as_a_whole() -> None:
-    assert list(never_answering._find_all(array("Q", [256, 1, 7, 1]).tobytes(), 1)) == [1, 3]
+    assert list(find_all(array("Q", [256, 1, 7, 1]).tobytes(), 1)) == [1, 3]
 
 
 @pytest.mark.parametrize(
