@@ -3,11 +3,11 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from joserfc import jws
@@ -16,10 +16,21 @@ from joserfc.jwk import ECKey, OctKey, RSAKey
 CLIENT = "waypost-test"
 SECRET = "s3cret:of/the client"
 BACK_CHANNEL = "http://schemas.openid.net/event/backchannel-logout"
+CONFIGURATION, KEYS, TOKENS, USER_INFO = "/.well-known/openid-configuration", "/jwks", "/token", "/userinfo"
+
+
+class Fault(NamedTuple):
+    """The answer to a path; `raw` is None for the usual body."""
+
+    status: int
+    raw: bytes | None
 
 
 class HostileProvider:
-    """The provider: `claims`, `header`, `metadata` and `answer` replace parts of what it sends; None removes one."""
+    """The provider: `claims`, `header`, `metadata`, `answer` and `info` replace parts of what it sends; None removes one.
+
+    `now` is the clock of its tokens.
+    """
 
     def __init__(self, port: int) -> None:
         self.issuer = f"http://127.0.0.1:{port}"
@@ -29,14 +40,33 @@ class HostileProvider:
         self.header: dict[str, Any] = {}
         self.metadata: dict[str, Any] = {}
         self.answer: dict[str, Any] = {}
-        self.raw: bytes | None = None
-        self.status = 200
-        self.released = Event()
-        self.released.set()
+        self.info: dict[str, Any] = {}
+        self.now: Callable[[], float] = time.time
+        self.faults: dict[str, Fault] = {}
+        self.held: dict[str, Event] = {}
         self.counts: Counter[str] = Counter()
         self.forms: list[dict[str, list[str]]] = []
         self.nonce = ""
         self.subject = "ada-1"
+
+    def fail(self, path: str, status: int = 200, raw: bytes | None = None) -> None:
+        """Answer a path with this status and body from now on."""
+        self.faults[path] = Fault(status, raw)
+
+    def hold(self, path: str) -> None:
+        """Answer a path no more, until it is released."""
+        self.held[path] = Event()
+
+    def release(self) -> None:
+        """Answer what was held, and what comes."""
+        while self.held:
+            self.held.popitem()[1].set()
+
+    def heal(self) -> None:
+        """Answer everything as usual again."""
+        for changes in (self.claims, self.header, self.metadata, self.answer, self.info, self.faults):
+            changes.clear()
+        self.release()
 
     def configuration(self) -> dict[str, Any]:
         """Return the configuration document."""
@@ -59,14 +89,14 @@ class HostileProvider:
 
     def id_token(self, **claims: Any) -> str:
         """Return an ID token."""
-        now = int(time.time())
+        now = int(self.now())
         usual = {"iss": self.issuer, "aud": CLIENT, "sub": self.subject, "iat": now, "exp": now + 300}
         usual |= {"nonce": self.nonce, "sid": "sid-1", "preferred_username": "Ada", "given_name": "Ada"}
         return self.sign(_changed({**usual, **claims}, self.claims))
 
     def logout_token(self, **claims: Any) -> str:
         """Return a logout token."""
-        now = int(time.time())
+        now = int(self.now())
         usual = {"iss": self.issuer, "aud": CLIENT, "iat": now, "exp": now + 120, "jti": f"j{time.monotonic_ns()}"}
         return self.sign(_changed({**usual, "sid": "sid-1", "events": {BACK_CHANNEL: {}}}, claims))
 
@@ -78,9 +108,11 @@ class HostileProvider:
 
     def respond(self, path: str) -> Mapping[str, Any]:
         """Return the JSON of a path."""
-        documents = {"/.well-known/openid-configuration": self.configuration, "/token": self.tokens}
-        if path == "/jwks":
+        documents = {CONFIGURATION: self.configuration, TOKENS: self.tokens}
+        if path == KEYS:
             return {"keys": self.published}
+        if path == USER_INFO:
+            return _changed({"sub": self.subject}, self.info)
         return documents[path]() if path in documents else {}
 
 
@@ -100,7 +132,7 @@ def hostile_provider() -> Iterator[HostileProvider]:
     try:
         yield provider
     finally:
-        provider.released.set()
+        provider.release()
         server.shutdown()
         server.server_close()
         thread.join()
@@ -121,14 +153,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _respond(self) -> None:
         path = urlsplit(self.path).path
+        held = self.provider.held.get(path)
         self.provider.counts[path] += 1
-        self.provider.released.wait(30)
-        is_raw = self.provider.raw is not None and path == "/token"
-        body = self.provider.raw if is_raw else json.dumps(self.provider.respond(path)).encode()
-        self.send_response(self.provider.status if path == "/token" else 200)
+        if held is not None:
+            held.wait(30)
+        status, raw = self.provider.faults.get(path, Fault(200, None))
+        body = json.dumps(self.provider.respond(path)).encode() if raw is None else raw
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
-        self.wfile.write(body or b"")
+        with suppress(OSError):  # of a client that waits no more
+            self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the signature is http.server's
         """Write nothing."""

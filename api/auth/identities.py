@@ -66,9 +66,14 @@ class Identities:
             raise ApiError(404, "openid_disabled", "Login with an identity provider is not enabled.")
 
     def _check(self, connection: Connection, actor: Principal, number: int) -> User:
-        """Refuse a user with grants that the actor lacks: an actor who sets an identity can log in as the user."""
+        """Refuse a user with grants that the actor lacks: an actor who sets an identity can log in as the user.
+
+        Logins of the user wait from here on, since no one would end a session that is not committed yet.
+        """
         held = read_writer(connection, actor, self.clock(), "user").grants
-        user = users.find_user(connection, number)
+        user = users.lock_user(connection, number)
+        if user is None:
+            raise NotFound(f"User {number} does not exist.")
         check_grants_held(held, grants_of(grants_by_role(connection), user.roles))
         return user
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from api import logs
@@ -24,10 +24,11 @@ from api.openid.provider import Metadata, Provider
 from api.openid.provider_config import ProviderConfig
 from api.openid.provider_tokens import Claims, ProviderTokens
 from api.openid.sealing import seal, unseal
-from api.runtime.jobs.background import run_in_thread
+from api.runtime.jobs.background import run_in_thread, run_to_end
 
 _log = logs.logger("openid")
 _CHECK_INTERVAL = timedelta(seconds=60)
+_LIFETIME_OF_ROLES = timedelta(hours=1)  # that are never looked at again
 _REFRESH = "openid refresh token"
 _REFUSED = "refused by the provider"
 _REPLACED = "the provider was replaced"
@@ -91,35 +92,54 @@ class OpenIdLogins:
     async def check_again(self, session: str) -> None:
         """Ask the provider again about the person of a session, at most once a minute; 401 if it refuses them.
 
-        While the provider is away the session goes on as it was, until its greatest age.
+        While the provider is away the session goes on as it was, until its greatest age. Once begun, all is done also if
+        the client leaves: the provider may have replaced its refresh token already.
         """
-        found = await run_in_thread(self._claim_check, session)
+        if not await run_to_end(self._check(session)):
+            raise Unauthenticated
+
+    async def _check(self, session: str) -> bool:
+        """Ask the provider if it is time for that; False if the session has ended by the answer."""
+        claimed_at = self.clock()
+        found = await run_in_thread(self._claim_check, session, claimed_at)
         if found is not None and found.issuer != self.config.issuer:  # its tokens are nothing for the present provider
             await run_in_thread(self._end, session, _REPLACED)
-            raise Unauthenticated
+            return False
         token = self._unseal_refresh(found) if found else ""
         if found is None or not token:
-            return
+            return True
+        is_admitted = None
+        try:
+            is_admitted = await self._ask(found, token)
+        except ApiError:  # away
+            return True
+        finally:
+            if is_admitted is None:
+                await run_in_thread(self._release_check, session, claimed_at)
+        return is_admitted
+
+    async def _ask(self, session: ProviderSession, token: str) -> bool:
+        """Ask the provider, and apply the answer; False if it refuses the person, and 503 if it cannot tell."""
+        number = session.session_id
         try:
             metadata = await self.provider.metadata()
             answer = await self.provider.refresh(metadata, token)
-            await run_in_thread(self._keep_refresh, session, answer.get("refresh_token"))
-            claims = await self._claims_of_refresh(metadata, answer, found.subject)
+            await run_in_thread(self._keep_refresh, number, answer.get("refresh_token"))
+            claims = await self._claims_of_refresh(metadata, answer, session.subject)
         except ProviderRefused as ex:
             if ex.reason != "invalid_grant":
                 _log.warning("openid_refresh_failed", reason=ex.reason)
-                return
-            await run_in_thread(self._end, session, _REFUSED)
-            raise Unauthenticated from None
-        except KeySetOutdated:  # as good as away: it cannot be known whether the key is the provider's
-            return
+                return True
+            await run_in_thread(self._end, number, _REFUSED)
+            return False
+        except KeySetOutdated as ex:  # as good as away: it cannot be known whether the key is the provider's
+            raise provider_away("the key set cannot be fetched now") from ex
         except Unauthenticated:
-            await run_in_thread(self._end, session, _REFUSED)
-            raise
-        except ApiError:
-            return
+            await run_in_thread(self._end, number, _REFUSED)
+            return False
         if claims is not None:
-            await run_in_thread(self._apply, session, claims)
+            await run_in_thread(self._apply, number, claims)
+        return True
 
     async def logout_by_provider(self, token: str) -> None:
         """End the sessions of a logout token; raises 401 for an invalid one, and 503 if its key cannot be fetched now."""
@@ -196,9 +216,11 @@ class OpenIdLogins:
         now, logins = self.clock(), self.logins
         with logins.state.perhaps_changing() as change:
             connection = change.connection
-            user = People(self.config).find(change, found.claims, now, spare_hash)
+            people = People(self.config)
+            number = people.find(change, found.claims, now, spare_hash)
             logins.throttle.refund(connection, taken)
-            link = logins.open_session(connection, user, client, self.config.session_lifetime)
+            user = people.admit(change, number, found.claims, now)
+            link = logins.open_session(connection, user, client, self._session_lifetime(found))
             session = ProviderSession(
                 link.row.session_id,
                 self.config.issuer,
@@ -210,6 +232,16 @@ class OpenIdLogins:
             openid.add_session(connection, session)
         return link.sign(user, logins.lifetimes.access)
 
+    def _session_lifetime(self, found: ProviderTokensOfLogin) -> timedelta:
+        """Return the greatest age of a session: a short one where its roles can never be looked at again."""
+        lifetime = self.config.session_lifetime
+        if not self.config.roles_claim or found.refresh_token:
+            return lifetime
+        lifetime = min(lifetime, _LIFETIME_OF_ROLES)
+        reason = "the provider gave no refresh token, so the roles cannot be looked at again"
+        _log.warning("openid_session_is_short", reason=reason, seconds=int(lifetime.total_seconds()))
+        return lifetime
+
     def _seal_refresh(self, token: str) -> str:
         return seal(self.logins.keyring.ring, self.clock(), _REFRESH, {"token": token})
 
@@ -217,10 +249,13 @@ class OpenIdLogins:
         record = unseal(self.logins.keyring.ring, _REFRESH, session.refresh_token or "")
         return str(record["token"]) if record else ""
 
-    def _claim_check(self, session: str) -> ProviderSession | None:
-        now = self.clock()
+    def _claim_check(self, session: str, now: datetime) -> ProviderSession | None:
         with self.logins.state.database.writing() as connection:
             return openid.claim_check(connection, session, now - _CHECK_INTERVAL, now)
+
+    def _release_check(self, session: str, claimed_at: datetime) -> None:
+        with self.logins.state.database.writing() as connection:
+            openid.release_check(connection, session, claimed_at, claimed_at - _CHECK_INTERVAL)
 
     def _keep_refresh(self, session: str, refresh_token: object) -> None:
         """Store the provider's next refresh token, before anything else is asked: the one before may be spent."""
@@ -230,11 +265,8 @@ class OpenIdLogins:
 
     def _apply(self, session: str, claims: Claims) -> None:
         """Give the person the roles that the provider names now."""
-        people, now = People(self.config), self.clock()
         with self.logins.state.perhaps_changing() as change:
-            found = sessions.find_session(change.connection, session)
-            if found is not None:
-                people.apply_roles(change, users.find_user(change.connection, found.user_id), claims, now)
+            People(self.config).look_again(change, session, claims, self.clock())
 
     def _end(self, session: str, reason: str) -> None:
         with self.logins.state.changing() as connection:

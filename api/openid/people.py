@@ -19,6 +19,7 @@ from api.db.audit import Actor, AuditEntry, AuditEvent
 from api.db.database import Connection
 from api.db.state_store import PossibleChange
 from api.errors import ApiError
+from api.openid.errors import login_failed
 from api.openid.provider_config import ProviderConfig
 
 _log = logs.logger("openid")
@@ -33,27 +34,46 @@ class People:
 
     config: ProviderConfig
 
-    def find(self, change: PossibleChange, claims: Mapping[str, Any], now: datetime, spare_hash: str) -> User:
-        """Return the account of a person, created if allowed, with the roles of the claim; 403 `user_not_exist`."""
+    def find(self, change: PossibleChange, claims: Mapping[str, Any], now: datetime, spare_hash: str) -> int:
+        """Return the id of a person's account, created if allowed; 403 `user_not_exist`.
+
+        A change of accounts begins here, before the locks of the login: every other change takes them in this order.
+        """
         identity, connection = Identity(self.config.issuer, claims["sub"]), change.connection
         number = openid.find_identity(connection, identity)
-        if number is None:
+        if number is None or self._has_changed(connection, number, claims):
             change.begin()  # which waits for another login that creates the account
             number = openid.find_identity(connection, identity)
-        if number is None:
-            number = self._create(change, identity, claims, now, spare_hash)
-        user = users.find_user(connection, number)
+        return self._create(change, identity, claims, now, spare_hash) if number is None else number
+
+    def admit(self, change: PossibleChange, number: int, claims: Mapping[str, Any], now: datetime) -> User:
+        """Return the account that was found, with the roles of the claim; 403 `user_not_exist` if it is deactivated.
+
+        It is locked: what ends its sessions waits for the new one, or was committed before and is seen here.
+        """
+        identity, connection = Identity(self.config.issuer, claims["sub"]), change.connection
+        user = users.lock_user(connection, number)
+        if user is None or openid.find_identity(connection, identity) != number:
+            raise login_failed("the account was changed during the login")
         if not user.active:
             raise _unknown("the account is deactivated", identity)
         return self.apply_roles(change, user, claims, now)
+
+    def look_again(self, change: PossibleChange, session: str, claims: Mapping[str, Any], now: datetime) -> None:
+        """Give the person of a session the roles of the claim, unless it has ended or its account is another person's."""
+        number = openid.find_person(change.connection, session)
+        if number is None or not self._has_changed(change.connection, number, claims):
+            return
+        change.begin()  # from here on, no session ends and no identity changes
+        if openid.find_person(change.connection, session) == number:
+            self.apply_roles(change, users.find_user(change.connection, number), claims, now)
 
     def apply_roles(self, change: PossibleChange, user: User, claims: Mapping[str, Any], now: datetime) -> User:
         """Give a user the roles of the claim, if there is one in the configuration."""
         if not self.config.roles_claim:
             return user
         connection = change.connection
-        known = grants_by_role(connection)
-        roles = tuple(sorted({role for role in self._roles(claims) if role in known}))
+        roles = self._known_roles(connection, claims)
         if roles == tuple(sorted(user.roles)):
             return user
         change.begin()
@@ -66,6 +86,17 @@ class People:
     def has_roles(self, claims: Mapping[str, Any]) -> bool:
         """Tell whether the claims answer which roles a person has."""
         return not self.config.roles_claim or _find_claim(claims, self.config.roles_claim) is not None
+
+    def _has_changed(self, connection: Connection, number: int, claims: Mapping[str, Any]) -> bool:
+        """Tell whether a user who may log in has other roles than the claim."""
+        if not self.config.roles_claim:
+            return False
+        roles = self._known_roles(connection, claims)
+        return any(roles != tuple(sorted(user.roles)) for user in users.find_active_users(connection, [number]))
+
+    def _known_roles(self, connection: Connection, claims: Mapping[str, Any]) -> tuple[str, ...]:
+        known = grants_by_role(connection)
+        return tuple(sorted({role for role in self._roles(claims) if role in known}))
 
     def _roles(self, claims: Mapping[str, Any]) -> Iterator[str]:
         found = _find_claim(claims, self.config.roles_claim)

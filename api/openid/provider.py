@@ -34,13 +34,8 @@ class Provider:
         self._url = get_well_known_url(config.issuer, external=True)
 
     async def metadata(self) -> Metadata:
-        """Return the provider's configuration; 503 if there is none, or it is that of another issuer."""
-        found = (await self._documents.find(self._url)).body
-        if found.get("issuer") != self._config.issuer:
-            raise provider_away("the configuration names another issuer")
-        if not all(self._is_endpoint(found.get(name)) for name in _ENDPOINTS):
-            raise provider_away("the configuration lacks an endpoint, or one is without TLS")
-        return found
+        """Return the provider's configuration; 503 if there is none, or only one of another issuer."""
+        return (await self._documents.find(self._url, self._check)).body
 
     def authorization_url(self, metadata: Metadata, login: LoginState) -> str:
         """Return the address at which the person logs in."""
@@ -80,7 +75,7 @@ class Provider:
 
         It has no token: the provider asks the person instead.
         """
-        known = self._documents.recall(self._url)
+        known = self._documents.recall(self._url, self._check)
         endpoint = known.body.get("end_session_endpoint") if known else None
         if not self._is_endpoint(endpoint):
             return ""
@@ -102,7 +97,15 @@ class Provider:
             code = answer.body.get("error")
             known = isinstance(code, str) and _CODE.fullmatch(code)
             raise ProviderRefused(str(code) if known else f"status {answer.status}")
+        if not answer.body:
+            raise provider_away("tokens without JSON")
         return answer.body
+
+    def _check(self, found: Metadata) -> None:
+        if found.get("issuer") != self._config.issuer:
+            raise provider_away("the configuration names another issuer")
+        if not all(self._is_endpoint(found.get(name)) for name in _ENDPOINTS):
+            raise provider_away("the configuration lacks an endpoint, or one is without TLS")
 
     def _is_endpoint(self, url: object) -> bool:
         """Tell whether an address of the configuration is one, and has TLS if the issuer has it."""

@@ -12,7 +12,7 @@ from joserfc.jwk import Key, import_key
 from joserfc.jws import extract_compact
 
 from api.openid.documents import Documents, Fetched
-from api.openid.errors import KeySetOutdated, login_failed
+from api.openid.errors import KeySetOutdated, login_failed, provider_away
 from api.openid.provider_config import ProviderConfig
 
 LEEWAY = 60  # seconds by which the clock of the provider may differ
@@ -54,7 +54,7 @@ class ProviderTokens:
         """
         decoded = await self._decode(token, jwks_uri, now)
         try:
-            options = {**self._options(), "iat": {"essential": True}, "jti": {"essential": True}}
+            options = {**self._options(), **{key: {"essential": True} for key in ("iat", "exp", "jti")}}
             claims = JWTClaims(decoded.claims, decoded.header, options)
             claims.validate(int(now.timestamp()), LEEWAY)
             _check_texts(claims, "jti", *(name for name in ("sub", "sid") if name in claims))
@@ -79,14 +79,14 @@ class ProviderTokens:
             kid, algorithm = self._read_header(token)
         except _FAULTS as ex:
             raise login_failed(f"token: {_name(ex)}") from None
-        found = await self._documents.find(jwks_uri)
+        found = await self._documents.find(jwks_uri, _check_keys)
         key = _find_key(found, kid, algorithm)
         if key is None:
-            found = await self._documents.renew(jwks_uri, found.fetched_at)
+            found = await self._documents.renew(jwks_uri, found.fetched_at, _check_keys)
             key = _find_key(found, kid, algorithm)
         if key is None and found.fetched_at < now:
             # Another worker fetched it, perhaps before the provider had this key.
-            found = await self._documents.renew(jwks_uri, found.fetched_at)
+            found = await self._documents.renew(jwks_uri, found.fetched_at, _check_keys)
             key = _find_key(found, kid, algorithm)
         if key is None and found.fetched_at < now:
             raise KeySetOutdated
@@ -108,10 +108,15 @@ class ProviderTokens:
         return kid, algorithm
 
 
+def _check_keys(found: Mapping[str, Any]) -> None:
+    listed = found.get("keys")
+    if not isinstance(listed, list) or not any(isinstance(each, dict) for each in listed):
+        raise provider_away("the key set has no keys")
+
+
 def _find_key(found: Fetched, kid: str | None, algorithm: str) -> Key | None:
     """Return the public key of a set for signatures: by its id, or the only one if the token names none."""
-    listed = found.body.get("keys")
-    keys = [each for each in listed[:_MOST_KEYS] if _is_signing(each, algorithm)] if isinstance(listed, list) else []
+    keys = [each for each in found.body["keys"][:_MOST_KEYS] if _is_signing(each, algorithm)]
     named = [each for each in keys if kid is None or each.get("kid") == kid]
     if not named or (kid is None and len(named) > 1):
         return None

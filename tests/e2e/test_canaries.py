@@ -23,7 +23,7 @@ from tests.e2e.hooks import SETTINGS
 from tests.e2e.openid import browsing, settings
 from tests.e2e.planted import CANARY, Canaries
 from tests.e2e.world import PASSWORD, Place, World, open_world
-from tests.openid_provider import HostileProvider, hostile_provider
+from tests.openid_provider import TOKENS, HostileProvider, hostile_provider
 from tests.service import WAYPOST, running, wait_until
 
 # Where docs/explanation/security.md says that the database has secrets in clear.
@@ -98,7 +98,7 @@ class Round:
             answer = browser.login(provider, code=self.canaries.plant("code"))
             assert answer.status_code == 200, answer.text
             self.canaries.secret |= {answer.json()["tokens"][name]: name for name in ("accessToken", "refreshToken")}
-            provider.status, provider.raw = 400, json.dumps({"error": self.canaries.plant("error secret")}).encode()
+            provider.fail(TOKENS, 400, json.dumps({"error": self.canaries.plant("error secret")}).encode())
             answer = browser.login(provider, code=self.canaries.plant("code"))
             self.refusals.append(f"{answer.text}\n{answer.headers}")
             assert answer.status_code == 401, answer.text

@@ -21,7 +21,7 @@ from api.auth.permissions.principal import OPERATOR
 from api.db.generation import read_generation
 from api.settings import Settings
 from tests.e2e.openid import Browser, browsing, openid_service
-from tests.openid_provider import BACK_CHANNEL, CLIENT, HostileProvider, hostile_provider
+from tests.openid_provider import BACK_CHANNEL, CLIENT, TOKENS, USER_INFO, HostileProvider, hostile_provider
 from tests.service import Service, wait_until
 
 
@@ -39,9 +39,8 @@ def service(tmp_path_factory: pytest.TempPathFactory, provider: HostileProvider)
 
 @pytest.fixture
 def browser(service: Service, provider: HostileProvider) -> Iterator[Browser]:
-    for changes in (provider.claims, provider.header, provider.answer):
-        changes.clear()
-    provider.status, provider.raw, provider.subject = 200, None, "ada-1"
+    provider.heal()
+    provider.subject = "ada-1"
     with browsing(service) as found:
         yield found
 
@@ -214,7 +213,7 @@ def test_what_the_provider_refuses_is_refused_and_its_text_reaches_neither_answe
         answer = browser.login(provider, error=error, code="")
         assert refused(answer, 401, "openid_failed")
         assert error not in answer.text
-    provider.status, provider.raw = 400, b'{"error": "invalid_grant", "error_description": "evil\\nline"}'
+    provider.fail(TOKENS, 400, b'{"error": "invalid_grant", "error_description": "evil\\nline"}')
     assert refused(browser.login(provider), 401, "openid_failed")
     log = service.log.read_text()
     assert not [secret for secret in ("evil", "c0de", "s3cret", browser.state) if secret in log]
@@ -226,7 +225,7 @@ def test_what_the_provider_refuses_is_refused_and_its_text_reaches_neither_answe
 def test_garbage_of_the_provider_is_no_fault_of_this_service(
     browser: Browser, provider: HostileProvider, raw: bytes
 ) -> None:
-    provider.raw = raw
+    provider.fail(TOKENS, raw=raw)
     answer = browser.login(provider)
     assert answer.status_code in {401, 503}
     assert answer.json()["error"] in {"openid_failed", "openid_unavailable"}
@@ -246,9 +245,9 @@ def test_two_people_with_one_address_of_mail_are_two_accounts(browser: Browser, 
 
 def test_a_provider_that_fails_or_hangs_is_503_and_sessions_go_on(browser: Browser, provider: HostileProvider) -> None:
     tokens = browser.login(provider).json()["tokens"]
-    provider.status = 500
+    provider.fail(TOKENS, 500)
     assert refused(browser.login(provider), 503, "openid_unavailable")
-    provider.released.clear()
+    provider.hold(TOKENS)
     begun = time.monotonic()
     assert refused(browser.login(provider), 503, "openid_unavailable")
     assert time.monotonic() - begun < 10
@@ -256,7 +255,7 @@ def test_a_provider_that_fails_or_hangs_is_503_and_sessions_go_on(browser: Brows
     bearer = {"Authorization": f"Bearer {tokens['accessToken']}"}
     assert browser.send("GET", "/api/me", headers=bearer).status_code == 200
     assert browser.send("POST", "/auth/refresh", json={"refreshToken": tokens["refreshToken"]}).status_code == 200
-    provider.released.set()
+    provider.release()
 
 
 def test_a_logout_of_the_provider_ends_its_sessions(
@@ -325,6 +324,7 @@ FORGED_LOGOUTS: dict[str, Callable[[HostileProvider], str]] = {
     "issued tomorrow": lambda each: each.logout_token(sid="sid-7", iat=int(time.time()) + 86_400),
     "issued never": lambda each: each.logout_token(sid="sid-7", iat=float("nan")),
     "expired": lambda each: each.logout_token(sid="sid-7", exp=int(time.time()) - 120),
+    "no expiry": lambda each: each.logout_token(sid="sid-7", exp=None),
     "the event as a text": lambda each: each.logout_token(sid="sid-7", events=BACK_CHANNEL),
     "the event in a list": lambda each: each.logout_token(sid="sid-7", events=[BACK_CHANNEL]),
     "an event of nothing": lambda each: each.logout_token(sid="sid-7", events={BACK_CHANNEL: None}),
@@ -448,14 +448,14 @@ def test_roles_are_looked_at_again_at_a_refresh_and_a_person_who_is_refused_is_o
                 stored = connection.execute(text("SELECT refresh_token FROM openid_sessions")).scalars().all()
             assert all(each.startswith("eyJ") for each in stored)  # encrypted
             look_again()
-            provider.status, provider.raw = 400, b'{"error": "invalid_grant"}'
+            provider.fail(TOKENS, 400, b'{"error": "invalid_grant"}')
             answer = browser.send("POST", "/auth/refresh", json={"refreshToken": tokens["refreshToken"]})
             assert provider.forms[-1]["refresh_token"] == ["r2"]
             assert answer.status_code == 401
             wait_until(
                 lambda: browser.send("GET", "/api/me", headers=bearer).status_code == 401, 5, "the session to end"
             )
-            provider.status, provider.raw = 200, None
+            provider.faults.clear()
             tokens = browser.login(provider).json()["tokens"]
             look_again()
             with services.state.database.writing() as connection:
@@ -479,7 +479,8 @@ def test_roles_that_a_refresh_leaves_out_are_withdrawn_unless_the_provider_refus
     """Many leave a claim without values out; a claim may also be in the user info alone, which is refused for a moment."""
     with hostile_provider() as provider:
         if refuses_user_info:
-            provider.metadata["userinfo_endpoint"] = f"{provider.issuer}/userinfo"  # its answer is of no subject
+            provider.metadata["userinfo_endpoint"] = provider.issuer + USER_INFO
+            provider.info["sub"] = "another"
         with openid_service(tmp_path / "data", provider.issuer) as service, browsing(service) as browser:
             provider.claims["groups"] = ["readers"]
             tokens = browser.login(provider).json()["tokens"]
@@ -593,9 +594,10 @@ def test_a_browser_whose_login_fails_gets_the_sign_in_view_with_one_of_a_fixed_s
     provider.claims["nonce"] = "other"
     assert failed() == "openid_failed"
     provider.claims.clear()
-    provider.status = 500
+    provider.fail(TOKENS, 500)
     assert failed() == "openid_unavailable"
-    provider.status, provider.subject = 200, "eve-unverified"
+    provider.faults.clear()
+    provider.subject = "eve-unverified"
     provider.claims["email_verified"] = False
     assert failed() == "user_not_exist"
     answer = browser.callback(BROWSER, code="c0de", state="forged")

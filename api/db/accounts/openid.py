@@ -76,6 +76,28 @@ def find_provider_session(connection: Connection, number: str) -> ProviderSessio
     return None if row is None else ProviderSession(*row)
 
 
+def is_by_password(connection: Connection, number: str) -> bool:
+    """Tell whether a session was opened by password: it has no part of a provider."""
+    return find_provider_session(connection, number) is None
+
+
+def find_person(connection: Connection, number: str) -> int | None:
+    """Return the user of a session that was not ended, if its identity is still that of the user."""
+    query = (
+        select(sessions.c.user_id)
+        .join(openid_sessions, openid_sessions.c.session_id == sessions.c.id)
+        .join(
+            openid_identities,
+            (openid_identities.c.issuer == openid_sessions.c.issuer)
+            & (openid_identities.c.subject == openid_sessions.c.subject)
+            & (openid_identities.c.user_id == sessions.c.user_id),
+        )
+        .where(sessions.c.id == number, sessions.c.revoked_at.is_(None))
+    )
+    found: int | None = connection.execute(query).scalar_one_or_none()
+    return found
+
+
 def claim_check(connection: Connection, number: str, before: datetime, now: datetime) -> ProviderSession | None:
     """Return the session, if it was not ended and its provider last asked before `before`; of all callers exactly one gets it."""
     is_active = select(sessions.c.id).where(sessions.c.id == number, sessions.c.revoked_at.is_(None)).exists()
@@ -84,6 +106,12 @@ def claim_check(connection: Connection, number: str, before: datetime, now: date
     if connection.execute(statement.values(checked_at=now)).rowcount == 0:
         return None
     return find_provider_session(connection, number)
+
+
+def release_check(connection: Connection, number: str, claimed_at: datetime, before: datetime) -> None:
+    """Undo a claim of `claim_check`, so that the next caller gets the session again."""
+    own = (openid_sessions.c.session_id == number, openid_sessions.c.checked_at == claimed_at)
+    connection.execute(update(openid_sessions).where(*own).values(checked_at=before))
 
 
 def set_refresh_token(connection: Connection, number: str, token: str) -> None:

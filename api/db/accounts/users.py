@@ -69,6 +69,12 @@ def lock_named(connection: Connection, username: str) -> User | None:
     return None if row is None else _with_roles(connection, [row])[0]
 
 
+def lock_user(connection: Connection, number: int) -> User | None:
+    """Return the user with an id, locked as by `lock_named`; None if it does not exist."""
+    row = connection.execute(_NUMBERED_LOCKED, {"number": number}).one_or_none()
+    return None if row is None else _with_roles(connection, [row])[0]
+
+
 def list_users(connection: Connection, limit: int, offset: int) -> tuple[list[User], int]:
     """Return a window of the users, oldest first, and their total number."""
     total = int(connection.execute(select(func.count()).select_from(users)).scalar_one())
@@ -122,6 +128,7 @@ def username_key(username: str) -> str:
 # Each login and request of Git runs these statements: they are built once.
 _NAMED = select(users).where(users.c.username_key == bindparam("named"))
 _NAMED_LOCKED = _NAMED.with_for_update(key_share=True)  # rows that only refer to the user can still be written
+_NUMBERED_LOCKED = select(users).where(users.c.id == bindparam("number")).with_for_update(key_share=True)
 _CHANGE = update(users).where(users.c.id == bindparam("number"))
 _ROLES = select(user_roles).order_by(user_roles.c.role)
 _ROLES_OF_ONE = _ROLES.where(user_roles.c.user_id == bindparam("number"))

@@ -7,7 +7,7 @@ processes take turns by namespace, and a job that takes too long is stopped, see
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
@@ -143,7 +143,12 @@ async def run_unqueued(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) 
 
 async def _run(key: str, work: Callable[[], T]) -> T:
     """Run a job to its end, even if its caller is cancelled: until then its process and its turn are taken."""
-    task = asyncio.create_task(_run_in_turn(key, work))
+    return await run_to_end(_run_in_turn(key, work))
+
+
+async def run_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, even if its caller is cancelled."""
+    task = asyncio.create_task(work)
     _pools.tasks.add(task)
     task.add_done_callback(_forget)
     return await asyncio.shield(task)

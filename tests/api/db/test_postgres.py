@@ -1,6 +1,6 @@
 """The state in a real PostgreSQL: the same tables and answers, and the same guarantees for concurrent writers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
@@ -15,6 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect, text
 
+from api.app.services import Services
 from api.auth.logins.passwords import hash_password
 from api.auth.permissions.grants import everywhere
 from api.auth.permissions.principal import OPERATOR
@@ -36,7 +37,9 @@ from api.events.webhook_dispatcher import Outbox
 from tests.api.auth.logins.test_throttle import HERE, status
 from tests.api.db.described_schema import describe_schema
 from tests.api.db.migrations import newest_migration
+from tests.api.openid.signing_in import signing_in
 from tests.api.world import AGENTS, PASSWORD, START, ManualClock, World, shaped, world
+from tests.openid_provider import hostile_provider
 from tests.postgres import Postgres, running_postgres
 
 pytestmark = pytest.mark.usefixtures("postgres_programs")
@@ -164,10 +167,46 @@ def test_a_login_with_the_old_password_waits_for_its_change_and_fails(here: Worl
         assert sessions.list_open(connection, number, here.clock(), 10, 0) == ([], 0)
 
 
-def wait_for_a_lock(database: Database) -> None:
-    """Return when a transaction waits for another one."""
+ENDS: dict[str, Callable[[Services, int], object]] = {
+    "another identity": lambda services, number: services.identities.set(OPERATOR, number, "kim-1"),
+    "no identity": lambda services, number: services.identities.remove(OPERATOR, number),
+    "deactivated": lambda services, number: services.accounts.change(OPERATOR, number, {"active": False}),
+    "deleted": lambda services, number: services.accounts.remove(OPERATOR, number),
+}
+
+
+@pytest.mark.parametrize("roles_claim", ["", "groups"])
+@pytest.mark.parametrize("end", ENDS)
+def test_a_login_with_the_provider_waits_for_the_end_of_its_account_and_fails(
+    tmp_path: Path, url: str, end: str, roles_claim: str
+) -> None:
+    """As with a password, also where the login changes the roles, which takes one more lock."""
+    with (
+        hostile_provider() as provider,
+        signing_in(tmp_path, provider, url, openid_roles_claim=roles_claim, openid_provisioning=False) as here,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        services, number = here.world.services, here.world.user("ada").id
+        services.identities.set(OPERATOR, number, "ada-1")
+        provider.claims["groups"] = ["readers"]
+        with services.state.database.writing() as connection:
+            connection.execute(text("SELECT * FROM audit_head FOR UPDATE"))  # the last lock before a commit
+            ending = threads.submit(ENDS[end], services, number)
+            wait_for_a_lock(services.state.database)
+            login = threads.submit(here.login)
+            wait_for_a_lock(services.state.database, 2)
+        ending.result(PATIENCE)
+        with pytest.raises(ApiError) as refused:
+            login.result(PATIENCE)
+        assert refused.value.status in {401, 403}
+        with services.state.database.reading() as connection:
+            assert sessions.list_open(connection, number, here.world.clock(), 10, 0) == ([], 0)
+
+
+def wait_for_a_lock(database: Database, least: int = 1) -> None:
+    """Return when so many transactions wait for another one."""
     end, waiting = monotonic() + PATIENCE, 0
-    while not waiting:
+    while waiting < least:
         assert monotonic() < end, "no transaction waits"
         with database.reading() as connection:
             waiting = connection.execute(text("SELECT count(*) FROM pg_locks WHERE NOT granted")).scalar_one()

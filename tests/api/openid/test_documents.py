@@ -43,7 +43,7 @@ def test_a_worker_that_never_asked_recalls_what_another_fetched(state: StateStor
     """Else a logout by another worker than the login's would not name the provider's address."""
     client = CountingClient()
     first, second = worker(state, client), worker(state, client)
-    assert second.recall(URL) is None
-    asyncio.run(first.find(URL))
-    assert body(first.recall(URL)) == body(second.recall(URL)) == {"url": URL}
+    assert second.recall(URL, bool) is None
+    asyncio.run(first.find(URL, bool))
+    assert body(first.recall(URL, bool)) == body(second.recall(URL, bool)) == {"url": URL}
     assert client.count == 1
