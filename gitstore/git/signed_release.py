@@ -1,4 +1,4 @@
-"""Whether the service signs its commits on release: then a process without its key makes none."""
+"""The check that the service signs its commits on release: then a process without its key makes none."""
 
 from itertools import islice
 
