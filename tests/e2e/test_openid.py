@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from api.auth.permissions.principal import OPERATOR
 from api.db.generation import read_generation
 from api.settings import Settings
 from tests.e2e.openid import Browser, browsing, openid_service
+from tests.e2e.remote import Remote
+from tests.e2e.world import PASSWORD, World, open_world
 from tests.openid_provider import BACK_CHANNEL, CLIENT, TOKENS, USER_INFO, HostileProvider, hostile_provider
 from tests.service import Service, wait_until
 
@@ -73,6 +76,11 @@ def test_a_browser_gets_cookies_and_the_dashboard_with_no_token_in_the_address(
     assert (answer.status_code, answer.headers["Location"], answer.content) == (303, "/", b"")
     assert {"waypost-access", "waypost-refresh", "waypost-csrf"} == set(browser.http.cookies)
     assert browser.send("GET", "/api/me").json()["username"] == "ada"
+    csrf = {"X-CSRF-Token": browser.http.cookies["waypost-csrf"]}
+    for each in (answer, browser.send("POST", "/auth/session/refresh", headers=csrf)):
+        kept = [int(seconds) for seconds in re.findall(r"Max-Age=(\d+)", str(each.headers))]
+        assert len([*filter(None, kept)]) == 3
+        assert all(12 * 3600 - 60 < seconds <= 12 * 3600 for seconds in kept if seconds), "no longer than the session"
     answer = browser.send("DELETE", "/auth/session", headers={"X-CSRF-Token": browser.http.cookies["waypost-csrf"]})
     assert answer.json()["logoutUrl"].startswith(f"{provider.issuer}/end?client_id={CLIENT}&post_logout_redirect_uri=")
     assert "eyJ" not in answer.text
@@ -188,6 +196,19 @@ def test_a_state_is_of_one_browser_and_is_used_once(
     for garbage in ("x", "a.b.c.d.e", cookie[:-2], "x" * 4000):
         browser.put("waypost-openid", garbage)
         assert refused(browser.callback(**given), 400, "openid_state_invalid")
+
+
+def test_of_two_callbacks_with_one_state_at_once_one_succeeds(
+    service: Service, browser: Browser, provider: HostileProvider
+) -> None:
+    for number in range(5):
+        browser.begin()
+        provider.nonce, provider.subject = browser.nonce, f"twice-{number}"
+        given = {"code": "c0de", "state": browser.state, "iss": provider.issuer}
+        with browsing(service) as other, ThreadPoolExecutor(2) as threads:
+            other.put("waypost-openid", browser.http.cookies["waypost-openid"])
+            found = [threads.submit(each.callback, **given) for each in (browser, other)]
+            assert sorted(each.result().status_code for each in found) == [200, 400]
 
 
 def test_two_tabs_of_one_browser_share_a_login(browser: Browser, provider: HostileProvider) -> None:
@@ -513,22 +534,46 @@ def test_a_configuration_that_is_not_the_providers_is_refused(tmp_path: Path, ch
             assert refused(browser.send("GET", "/auth/openid"), 503, "openid_unavailable")
 
 
-def test_password_login_can_be_left_to_one_account_that_no_answer_reveals(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory: pytest.TempPathFactory, provider: HostileProvider) -> Iterator[World]:
+    """Run a service without login by password but for the account `emergency`; there is an account `root` too."""
     more = {"PASSWORD_LOGIN": "false", "PASSWORD_LOGIN_ACCOUNT": "Emergency"}
-    with hostile_provider() as provider, openid_service(tmp_path / "data", provider.issuer, **more) as service:
-        services = open_services(Settings(data=service.data))
-        for name in ("emergency", "ada"):
-            services.accounts.create(OPERATOR, NewUser(name, "correct horse battery", ["admin"]))
-        services.close()
-        with browsing(service) as browser:
-            bodies = set()
-            wrong = (("ada", "correct horse battery"), ("emergency", "wrong"), ("nobody", "x"), ("ada", "wrong"))
-            for name, password in wrong:
-                answer = browser.send("POST", "/auth/login", json={"username": name, "password": password})
-                bodies.add((answer.status_code, answer.text))
-            assert len(bodies) == 1
-            body = {"username": "emergency", "password": "correct horse battery"}
-            assert browser.send("POST", "/auth/session", json=body).status_code == 200
+    data = tmp_path_factory.mktemp("closed") / "data"
+    with openid_service(data, provider.issuer, **more) as service, open_world(service) as world:
+        for name in ("emergency", "root"):
+            world.services.accounts.create(OPERATOR, NewUser(name, PASSWORD, ["admin"]))
+        yield world
+
+
+def test_password_login_can_be_left_to_one_account_that_no_answer_reveals(closed: World) -> None:
+    with browsing(closed.service) as browser:
+        bodies = set()
+        for name, password in (("root", PASSWORD), ("emergency", "wrong"), ("nobody", "x"), ("root", "wrong")):
+            answer = browser.send("POST", "/auth/login", json={"username": name, "password": password})
+            bodies.add((answer.status_code, answer.text))
+        assert len(bodies) == 1
+        body = {"username": "emergency", "password": PASSWORD}
+        assert browser.send("POST", "/auth/session", json=body).status_code == 200
+
+
+def test_sessions_by_password_are_not_refreshed_where_it_is_off(closed: World, provider: HostileProvider) -> None:
+    """`closed.services` has the settings from before: it opens sessions by password for all."""
+    provider.heal()
+    with browsing(closed.service) as person:
+        by_provider = person.login(provider).json()["tokens"]["refreshToken"]
+        opened = {name: closed.services.logins.login(name, PASSWORD).refresh_token for name in ("root", "emergency")}
+        tokens = (opened["root"], opened["emergency"], by_provider)
+        answers = [person.send("POST", "/auth/refresh", json={"refreshToken": token}) for token in tokens]
+    assert [each.status_code for each in answers] == [401, 200, 200]
+
+
+def test_git_takes_no_password_where_it_is_off_but_that_of_the_named_account(closed: World, tmp_path: Path) -> None:
+    place = closed.place()
+    for name, password in (("root", PASSWORD), ("emergency", "wrong"), ("nobody", PASSWORD)):
+        remote = Remote.of(place, name, password)
+        assert "Login by password is switched off" in remote.refused(tmp_path, "ls-remote", remote.url)
+    for remote in (Remote.of(place, "emergency", PASSWORD), Remote.of(place)):
+        assert "refs/heads/release" in remote.git(tmp_path, "ls-remote", remote.url)
 
 
 def test_roles_are_looked_at_again_at_each_login(browser: Browser, provider: HostileProvider) -> None:

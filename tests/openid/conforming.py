@@ -57,13 +57,17 @@ class Person:
 
     def log_in(self, service: str) -> httpx.Response:
         """Log in at the provider's pages; return the response of the service's callback."""
+        return self.http.get(self.approve(service))
+
+    def approve(self, service: str) -> httpx.URL:
+        """Log in at the provider's pages; return the address of the callback, without a request to it."""
         url = self.http.get(f"{service}/auth/openid").json()["authUrl"]
         assert "eyJ" not in url
         answer = self.http.get(url)
         for _ in range(_MOST_STEPS):
             target = answer.headers.get("location", "")
-            if str(answer.url).startswith(f"{service}/auth/openid/callback"):
-                return answer
+            if target.startswith(f"{service}/auth/openid/callback"):
+                return httpx.URL(target)
             answer = self.http.get(answer.url.join(target)) if answer.is_redirect else self._submit(answer)
         raise AssertionError(f"no callback: {answer.url} {answer.text[:500]}")
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import httpx
 from sqlalchemy import text
 
 from api.app.services import open_services
@@ -9,6 +10,30 @@ from api.settings import Settings
 from tests.e2e.openid import settings
 from tests.openid.conforming import Person, conforming_provider, free_port, require_environment
 from tests.service import WAYPOST, running, wait_until
+
+
+def refused(person: Person, callback: httpx.URL) -> bool:
+    """Tell whether a callback is answered with 401, and neither tokens nor cookies of a session."""
+    answer = person.http.get(callback, headers={"Accept": "application/json"})
+    assert (answer.status_code, answer.json()["error"]) == (401, "openid_failed"), answer.text
+    return "tokens" not in answer.json() and "waypost-access" not in person.http.cookies
+
+
+def test_a_code_is_of_the_flow_that_it_was_given_to_and_is_used_once(tmp_path: Path) -> None:
+    """The provider checks the verifier of PKCE, which is of the browser that began the login."""
+    require_environment()
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with conforming_provider(url) as issuer:
+        env = {**settings(issuer), "WAYPOST_PUBLIC_URL": url, "WAYPOST_BIND": f"127.0.0.1:{port}"}
+        with running(WAYPOST, tmp_path / "data", env), Person() as ada, Person() as eve:
+            of_eve, of_ada = eve.approve(url), ada.approve(url)
+            assert refused(ada, of_ada.copy_set_param("code", of_eve.params["code"]))
+            of_ada = ada.approve(url)
+            assert ada.http.get(of_ada, headers={"Accept": "application/json"}).json()["tokens"]
+            again = ada.approve(url)
+            assert again.params["state"] != of_ada.params["state"]
+            assert refused(ada, again.copy_set_param("code", of_ada.params["code"]))
 
 
 def test_a_person_logs_in_keeps_their_roles_and_logs_out_everywhere(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ from api.auth.logins.browser import NO_CLIENT, Client
 from api.auth.logins.jwt_token import TokenUse, verify
 from api.auth.logins.keyring import Keyring
 from api.auth.logins.passwords import hash_password, is_outdated, verify_dummy, verify_password
-from api.auth.logins.refresh import RefreshRotation
+from api.auth.logins.refresh import RefreshRotation, may_log_in
 from api.auth.logins.session_tokens import Lifetimes, RefreshLink, SessionTokens, first_link
 from api.auth.logins.throttle import Throttle
 from api.auth.permissions.principal import Principal
 from api.db import audit
 from api.db.accounts import openid, sessions, users
-from api.db.accounts.users import User, username_key
+from api.db.accounts.users import User
 from api.db.audit import Actor, AuditEntry, AuditEvent
 from api.db.database import Connection
 from api.db.state_store import StateStore
@@ -78,8 +78,12 @@ class Logins:
         return user
 
     def refresh(self, token: str, client: Client = NO_CLIENT) -> SessionTokens:
-        """Return the next tokens of a session; 401 for an invalid, expired or revoked token."""
-        return RefreshRotation(self.state, self.keyring.ring, self.lifetimes, self.clock()).refresh(token, client)
+        """Return the next tokens of a session; 401 for an invalid, expired or revoked token.
+
+        Also for a session by password of an account that cannot log in by password any more.
+        """
+        rotation = RefreshRotation(self.state, self.keyring.ring, self.lifetimes, self.clock(), self.only_account)
+        return rotation.refresh(token, client)
 
     def session_of(self, token: str, use: TokenUse) -> str:
         """Return the session of a token; Unauthenticated if it is invalid or expired."""
@@ -114,11 +118,11 @@ class Logins:
             return sessions.sweep(connection, self.clock())
 
     def _verify(self, username: str, password: str) -> User:
-        if self.only_account is not None and username_key(username) != username_key(self.only_account):
+        with self.state.database.reading() as connection:  # also where the account may not: each name costs the same
+            user = users.find_named(connection, username)
+        if not may_log_in(username, self.only_account):
             verify_dummy(password)
             raise _password_login_disabled()
-        with self.state.database.reading() as connection:
-            user = users.find_named(connection, username)
         if user is None or not user.active:
             verify_dummy(password)
             _log.warning(AuditEvent.LOGIN_FAILED.value, reason="no such account")

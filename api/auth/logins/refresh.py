@@ -13,8 +13,9 @@ from api.auth.logins.browser import NO_CLIENT, Client
 from api.auth.logins.jwt_token import Claims, TokenUse, verify
 from api.auth.logins.keyring import Ring
 from api.auth.logins.session_tokens import Lifetimes, RefreshLink, SessionTokens, jti_hash, next_link, same_link
+from api.db.accounts.openid import is_by_password
 from api.db.accounts.sessions import Session, find_refresh_token, find_session, note_client, revoke, spend
-from api.db.accounts.users import User, find_user
+from api.db.accounts.users import User, find_user, username_key
 from api.db.audit import Actor, AuditEntry, AuditEvent, record
 from api.db.database import Connection
 from api.db.state_store import StateStore
@@ -33,12 +34,16 @@ class RefreshRotation:
     ring: Ring
     lifetimes: Lifetimes
     now: datetime
+    only_account: str | None = None
+    """The only account that may log in by password, as in `Logins`."""
 
     def refresh(self, token: str, client: Client = NO_CLIENT) -> SessionTokens:
         """Return the successors of a refresh token; Unauthenticated if it is invalid, expired or revoked."""
         claims = verify(token, TokenUse.REFRESH, self.ring, self.now)
         with self.state.database.writing() as connection:
             user, session = _owner(connection, claims)
+            if not may_log_in(user.username, self.only_account) and is_by_password(connection, session.id):
+                raise Unauthenticated
             link = self._advance(connection, claims, session) or self._reissue(connection, claims)
             if link is not None and client.address is not None:
                 note_client(connection, session.id, {**client.stored(), "last_seen_at": self.now})
@@ -76,6 +81,11 @@ class RefreshRotation:
             actor = Actor("user", user.id, user.username)
             event, session = AuditEvent.TOKEN_REUSED, claims.session
             record(connection, AuditEntry(self.now, event, actor, user.username, address=address, session=session))
+
+
+def may_log_in(username: str, only_account: str | None) -> bool:
+    """Tell whether an account may log in by password, where only one may, or none, or all."""
+    return only_account is None or username_key(username) == username_key(only_account)
 
 
 def _owner(connection: Connection, claims: Claims) -> tuple[User, Session]:

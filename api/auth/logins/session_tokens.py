@@ -26,12 +26,16 @@ class Lifetimes:
 
 @dataclass(frozen=True, slots=True)
 class SessionTokens:
-    """The result of a login or refresh; `expires_at` is the Unix time in seconds at which the access token expires."""
+    """The result of a login or refresh; `expires_at` is the Unix time in seconds at which the access token expires.
+
+    The refresh token is valid for `seconds` from its issue.
+    """
 
     user: User
     access_token: str = field(repr=False)
     refresh_token: str = field(repr=False)
     expires_at: int
+    seconds: int
 
     def wire(self) -> dict[str, object]:
         """Return the JSON body."""
@@ -63,7 +67,8 @@ class RefreshLink:
         expires_at = min(issued_at + int(access.total_seconds()), ends_at)  # never later than the session
         refresh = Claims(user.id, row.session_id, self.jti, issued_at, ends_at)
         entry = Claims(user.id, row.session_id, _derive(key, "access", self.jti), issued_at, expires_at)
-        return SessionTokens(user, mint(entry, TokenUse.ACCESS, key), mint(refresh, TokenUse.REFRESH, key), expires_at)
+        tokens = mint(entry, TokenUse.ACCESS, key), mint(refresh, TokenUse.REFRESH, key)
+        return SessionTokens(user, *tokens, expires_at, ends_at - issued_at)
 
 
 def jti_hash(jti: str) -> str:

@@ -10,17 +10,17 @@ from api.http.request.session_cookies import ACCESS, CSRF, REFRESH, cookie_name,
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def write_session(req: Request, resp: Response, signed_in: SessionTokens, csrf: str, seconds: int) -> None:
-    """Respond with the session of a browser: cookies for `seconds`, the user, and the token against forged requests."""
-    set_session(req, resp, signed_in, csrf, seconds)
+def write_session(req: Request, resp: Response, signed_in: SessionTokens, csrf: str) -> None:
+    """Respond with the session of a browser: its cookies, the user, and the token against forged requests."""
+    set_session(req, resp, signed_in, csrf)
     resp.media = {"user": signed_in.wire()["user"], "expiresAt": signed_in.expires_at, "csrfToken": csrf}
 
 
-def set_session(req: Request, resp: Response, signed_in: SessionTokens, csrf: str, seconds: int) -> None:
-    """Set the cookies of a session."""
-    set_cookie(req, resp, ACCESS, signed_in.access_token, seconds)
-    set_cookie(req, resp, REFRESH, signed_in.refresh_token, seconds)
-    set_cookie(req, resp, CSRF, csrf, seconds, http_only=False)
+def set_session(req: Request, resp: Response, signed_in: SessionTokens, csrf: str) -> None:
+    """Set the cookies of a session, for as long as it can be refreshed."""
+    set_cookie(req, resp, ACCESS, signed_in.access_token, signed_in.seconds)
+    set_cookie(req, resp, REFRESH, signed_in.refresh_token, signed_in.seconds)
+    set_cookie(req, resp, CSRF, csrf, signed_in.seconds, http_only=False)
 
 
 def clear_session(req: Request, resp: Response) -> None:

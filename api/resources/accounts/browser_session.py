@@ -28,15 +28,14 @@ class BrowserLogins:
     def __init__(self, logins: Logins) -> None:
         self.logins = logins
         self._csrf = CsrfTokens(logins.keyring)
-        self._seconds = int(logins.lifetimes.idle.total_seconds())
 
     def write(self, req: Request, resp: Response, signed_in: SessionTokens) -> None:
         """Respond with a session that began or was refreshed."""
-        write_session(req, resp, signed_in, self._token(signed_in), self._seconds)
+        write_session(req, resp, signed_in, self._token(signed_in))
 
     def set(self, req: Request, resp: Response, signed_in: SessionTokens) -> None:
         """Set the cookies of a session that began."""
-        set_session(req, resp, signed_in, self._token(signed_in), self._seconds)
+        set_session(req, resp, signed_in, self._token(signed_in))
 
     def sessions_of(self, req: Request) -> list[str]:
         """Return the sessions of the cookies; two where the cookies are of two logins."""

@@ -1,10 +1,12 @@
 """Every refused password costs one hash with the current parameters, whatever it is that refuses it."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
 from api.auth.logins import passwords
 from api.auth.logins.login import Logins
@@ -102,6 +104,36 @@ def test_every_refusal_costs_one_hash(
             attempt(username, password)
         assert refused.value.status in {401, 403}
         assert counting.work == one
+
+
+@contextmanager
+def _statements(here: World) -> Iterator[list[str]]:
+    """Note each statement of the database."""
+    found: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+        found.append(statement)
+
+    engine = here.services.state.database._engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield found
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+@pytest.mark.parametrize("logins", [_open, _hiding, _closed, _closed_for_all])
+def test_every_account_is_looked_up_alike_also_where_only_one_may_log_in(
+    here: World, logins: Callable[[World], Logins]
+) -> None:
+    """Else the one that may log in by password would answer later than all others."""
+    found = []
+    for username in ("ada", "grace", "linus", "LINUS"):
+        with _statements(here) as statements, pytest.raises(ApiError):
+            logins(here).verify(username, "wrong horse")
+        found.append(statements)
+    assert len(found[0]) == 3  # with the BEGIN
+    assert found == [found[0]] * 4
 
 
 @pytest.mark.parametrize("logins", [_closed_for_all])
