@@ -101,6 +101,12 @@ class StaleProposal(StoreError):
     code = "stale_proposal"
 
 
+class StaleVersion(StoreError):
+    """The project's newest version is not the one that the caller named."""
+
+    code = "stale_version"
+
+
 class DraftExists(StoreError):
     """A draft with this name already exists, and would be lost."""
 

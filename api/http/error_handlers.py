@@ -25,6 +25,7 @@ _STORE_STATUS: dict[type[store.StoreError], int] = {
     store.StaleItem: 412,
     store.StaleDraft: 409,
     store.StaleProposal: 409,
+    store.StaleVersion: 409,
     store.LostRace: 409,
     store.NothingToPublish: 409,
     store.NothingToChange: 409,

@@ -45,6 +45,7 @@ _PROBLEMS = (
         errors.Conflicts,
         errors.StaleDraft,
         errors.StaleProposal,
+        errors.StaleVersion,
         errors.StaleItem,
         errors.ApprovalRequired,
     ),

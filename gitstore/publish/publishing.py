@@ -16,7 +16,7 @@ from gitstore.drafts.drafts import (
     read_draft,
 )
 from gitstore.drafts.selection import select
-from gitstore.errors import NotFound, NothingToPublish, StaleDraft
+from gitstore.errors import NotFound, NothingToPublish, StaleDraft, StaleVersion
 from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author, CommitInfo
 from gitstore.git.transaction import Transaction
@@ -141,20 +141,44 @@ def _signatures(people: Sequence[Author]) -> tuple[str, ...]:
     return tuple(map(signature, people))
 
 
-def roll_back(
-    compiler: Compiler, transaction: Transaction, project: str, version: Version, publisher: Author, message: str
-) -> PublishResult:
-    """Publish an earlier version's rules and pages again as a new version; project.yaml does not change."""
+@dataclass(frozen=True, slots=True)
+class RollbackRequest:
+    """A request to publish an earlier version again; `expected`, if given, must be the newest version of the project."""
+
+    project: str
+    version: Version
+    publisher: Author
+    message: str = ""
+    expected: Version | None = None
+
+
+def roll_back(compiler: Compiler, transaction: Transaction, request: RollbackRequest) -> PublishResult:
+    """Publish an earlier version's rules and pages again as a new version; project.yaml does not change.
+
+    Raises NotFound, StaleVersion, NothingToPublish or the errors of `commit_release`, without a change.
+    """
+    project, version = request.project, request.version
     if version.tree is None:
         raise NotFound(f"Publish {version.number} removed the project {project} and has no content to roll back to.")
     release = transaction.release()
+    if request.expected:
+        _require_newest_version(compiler, release, project, request.expected)
     today = project_tree(transaction, release, project)
     tree = _with_settings(transaction, version.tree, today)
-    text = message.strip() or f"Roll back {project} to publish {version.number}"
+    text = request.message.strip() or f"Roll back {project} to publish {version.number}"
     release_update = ReleaseUpdate(
-        project, release, tree, publisher, text, {ROLLED_BACK_TO: version.commit}, is_rollback=True
+        project, release, tree, request.publisher, text, {ROLLED_BACK_TO: version.commit}, is_rollback=True
     )
     return commit_release(compiler, transaction, release_update)
+
+
+def _require_newest_version(compiler: Compiler, release: CommitId, project: str, expected: Version) -> None:
+    newest = read_index(compiler, ensure_manifest(compiler, release), project).last
+    if newest != expected.number:
+        raise StaleVersion(
+            f"The project {project} is at publish {newest}; the request expects publish {expected.number}. "
+            "Read it again, then retry."
+        )
 
 
 def _find_repeated_or_raise(

@@ -18,7 +18,7 @@ from gitstore.layout import CommitId
 from gitstore.publish import publishing
 from gitstore.publish.advance import PublishResult
 from gitstore.publish.approval import VerdictSource, no_verdicts
-from gitstore.publish.publishing import PublishRequest
+from gitstore.publish.publishing import PublishRequest, RollbackRequest
 from gitstore.store.access import Component
 from gitstore.upstream.pull_branch import PullCommit, follow_merged, prepare_pull, push_pull, render_pull
 from gitstore.wire.client.remote_errors import RemoteMoved
@@ -69,12 +69,15 @@ class Publishes(Component):
         """End a draft whose pull request was merged and that holds nothing else; return whether it has ended."""
         return self._access.write(namespace, lambda compiler, opened: follow_merged(compiler, opened, name))
 
-    def roll_back(self, namespace: str, project: str, word: str, publisher: Author, message: str = "") -> PublishResult:
-        """Publish the rules and pages of an earlier version again."""
+    def roll_back(
+        self, namespace: str, project: str, word: str, publisher: Author, message: str = "", expected: str = ""
+    ) -> PublishResult:
+        """Publish the rules and pages of an earlier version again; StaleVersion unless the newest one is `expected`."""
         version = self._access.version(namespace, project, word)
+        newest = self._access.version(namespace, project, expected) if expected else None
+        request = RollbackRequest(project, version, publisher, message, newest)
         published = self._access.write(
-            namespace,
-            lambda compiler, opened: publishing.roll_back(compiler, opened, project, version, publisher, message),
+            namespace, lambda compiler, opened: publishing.roll_back(compiler, opened, request)
         )
         return self.with_never_answering(namespace, project, published)
 

@@ -198,6 +198,18 @@ def test_a_rollback_is_a_new_version_with_old_content(place: Place) -> None:
     place.refused("POST", "/rollback", 409, "nothing_to_publish", json={"version": 2})
 
 
+def test_a_rollback_with_the_newest_version_that_it_expects_replaces_no_other(place: Place) -> None:
+    place.published("/a")
+    place.published("/b")
+    for stale in (2, place.get("/history/2")["version"]):
+        place.refused("POST", "/rollback", 409, "stale_version", json={"version": 1, "expectedVersion": stale})
+    assert place.sources() == ["/a", "/b"]
+    place.refused("POST", "/rollback", 404, "not_found", json={"version": 1, "expectedVersion": 9})
+    answer = place.ask("POST", "/rollback", 200, json={"version": 2, "expectedVersion": 3})
+    assert answer.json()["publishNumber"] == 4
+    assert place.sources() == ["/a"]
+
+
 def test_a_rollback_keeps_an_open_draft_and_todays_settings(place: Place) -> None:
     place.published("/a")
     place.published("/b")

@@ -134,9 +134,10 @@ class Rollback:
         """Publish an earlier version's rules and pages again, as a new version."""
         body = await read_content(req, "rollback")
         word, message = str(body["version"]), body.get("message", "")
+        expected = str(body.get("expectedVersion", ""))
         with _redact_errors(readable_kinds(req, namespace, project)):
             found = await run_in_process(
-                self._store.publishes.roll_back, namespace, project, word, author_of(req), message
+                self._store.publishes.roll_back, namespace, project, word, author_of(req), message, expected
             )
         _write(req, resp, found, "rollback")
 
