@@ -2,7 +2,7 @@
 // call goes on after it.
 import type { paths } from "./schema.d.ts";
 import { fillPath, withDraft } from "./paths.ts";
-import { renewed, signedInAgain } from "./session.ts";
+import { isOther, me, notSent, renewed, signedInAgain } from "./session.ts";
 import { ApiFault, send, type Reply } from "./transport.ts";
 
 export { ApiFault, type Problem } from "./transport.ts";
@@ -35,7 +35,10 @@ async function call(method: Method, template: string, options: Options<unknown>)
     ...(options.signal ? { signal: options.signal } : {}),
     ...(options.onSent ? { onSent: options.onSent } : {}),
   };
+  const caller = me.peek()?.id;
   for (;;) {
+    if (isOther()) await signedInAgain();
+    if (me.peek()?.id !== caller) throw notSent(); // never in the name of somebody else
     try {
       return await send(method.toUpperCase(), path, request);
     } catch (ex) {

@@ -17,13 +17,16 @@ export const me = signal<Me | null>(null);
 export const reason = signal("");
 /** Why a login with the identity provider failed, for the sign-in page. */
 export const fault = signal("");
+/** The name of another person who has signed in while this page is that of `me`; empty nearly always. */
+export const other = signal("");
 
 const EXPIRY = "waypost-expires";
+const PERSON = "waypost-person"; // the id of who is signed in in this browser, for its other tabs
 const ENDED = "0"; // stored as the expiry, so that other tabs ask for a login too, and a later one is noticed
 const EARLY = 60; // seconds before the expiry at which a session is renewed
 let timer = 0;
 let renewing: Promise<boolean> | null = null;
-let waiting: (() => void)[] = [];
+let waiting: { resolve: () => void; reject: (fault: ApiFault) => void }[] = [];
 
 /** Find out who is signed in, without a request that fails. */
 export async function start(): Promise<void> {
@@ -47,24 +50,32 @@ export async function start(): Promise<void> {
 export async function signIn(username: string, password: string): Promise<void> {
   const body = (await send("POST", "/auth/session", { body: { username, password } })).body as BrowserSession;
   keep(body);
-  await enter();
+  await loadMe();
 }
 
-/** Go on with a session that somebody began here or in another tab; another person starts at the overview. */
-async function enter(): Promise<void> {
-  const before = me.value?.name;
-  await loadMe();
-  if (before !== undefined && before !== me.value?.name) location.assign("/");
+/** Leave this page for that of the other person who has signed in. */
+export function leaveToOther(): void {
+  state.value = "leaving"; // its forms go first, so that the browser does not ask whether to leave them
+  abandon();
+  sessionStorage.clear(); // what was typed here is not the next person's
+  location.assign("/");
 }
 
 /** Follow the other tabs of this browser, which share the session; call once. */
 export function followTabs(): void {
   addEventListener("storage", ({ key, newValue }) => {
+    if (key === PERSON && isOther()) void loadMe().catch(() => undefined);
     if (key !== EXPIRY) return;
-    if (newValue === null) leave();
+    if (newValue === null) followSignOut();
     else if (newValue === ENDED) state.value = state.value === "in" ? "expired" : state.value;
-    else if (state.value === "expired" || state.value === "out") void enter().catch(() => undefined);
+    else if (state.value === "expired" || state.value === "out") void loadMe().catch(() => undefined);
   });
+}
+
+/** Follow a sign-out in another tab; where it is of another person, what is here still waits for its own. */
+function followSignOut(): void {
+  if (other.value) other.value = "";
+  else leave();
 }
 
 /** Find out whether the session goes on, as when the stream of events was refused. */
@@ -83,8 +94,24 @@ function expire(): void {
   state.value = "expired";
 }
 
+/** Return whether somebody else than `me` is signed in in this browser, as in another tab. */
+export function isOther(): boolean {
+  const person = localStorage.getItem(PERSON);
+  return me.value !== null && person !== null && person !== me.value.id.toString();
+}
+
+export const notSent = (): ApiFault => new ApiFault(401, "unauthenticated", "You are no longer signed in here. Nothing was sent.");
+
+/** Give up the calls that wait for a login. */
+function abandon(): void {
+  const held = waiting;
+  waiting = [];
+  held.forEach(({ reject }) => reject(notSent()));
+}
+
 function leave(): void {
   clearTimeout(timer);
+  abandon();
   me.value = null;
   reason.value = "You have signed out.";
   state.value = "out";
@@ -94,6 +121,7 @@ function leave(): void {
 export async function signOut(): Promise<string> {
   state.value = "leaving"; // what the page still reads is given up before the session ends
   const body = await endSession();
+  localStorage.removeItem(PERSON);
   localStorage.removeItem(EXPIRY);
   leave();
   return body?.logoutUrl ?? "";
@@ -114,27 +142,42 @@ export function renewed(): Promise<boolean> {
   return renewing;
 }
 
-/** Wait until somebody has signed in again, with the dialog over the page. */
+/** Wait until the same person has signed in again, with the dialog over the page. */
 export function signedInAgain(): Promise<void> {
-  if (me.value) expire();
-  else state.value = "out";
-  return new Promise((resolve) => waiting.push(resolve));
+  if (!me.value) {
+    state.value = "out";
+    return Promise.reject(notSent());
+  }
+  if (isOther()) void loadMe().catch(() => undefined);
+  else expire();
+  return new Promise((resolve, reject) => waiting.push({ resolve, reject }));
 }
 
+/** Read who is signed in, and go on with what waits. The page stays that of its person: of another one it tells. */
 async function loadMe(answer = send("GET", "/api/me")): Promise<void> {
+  let found: Me;
   try {
-    me.value = (await answer).body as Me;
+    found = (await answer).body as Me;
   } catch (ex) {
     if (!(ex instanceof ApiFault) || ex.status !== 401) throw ex;
-    state.value = "out";
+    other.value = "";
+    state.value = me.value ? "expired" : "out";
     return;
   }
+  localStorage.setItem(PERSON, found.id.toString());
+  if (me.value && me.value.id !== found.id) {
+    other.value = found.name;
+    state.value = "expired";
+    return;
+  }
+  me.value = found;
+  other.value = "";
   fault.value = "";
   state.value = "in";
   if (!preview.value) plan();
   const resolved = waiting;
   waiting = [];
-  resolved.forEach((resolve) => resolve());
+  resolved.forEach(({ resolve }) => resolve());
 }
 
 async function renew(): Promise<boolean> {

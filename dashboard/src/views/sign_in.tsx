@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiFault, get } from "../api/client.ts";
-import { fault, me, reason, signIn } from "../api/session.ts";
+import { fault, leaveToOther, me, other, reason, signIn } from "../api/session.ts";
 import { Button, Field } from "../components/basics.tsx";
 import { Dialog } from "../components/dialog.tsx";
 
@@ -22,8 +22,11 @@ export function SignInPage(): JSX.Element {
 export function SignInDialog(): JSX.Element {
   return (
     <Dialog title="Sign in again">
-      <p>Your session has ended. The page and what you typed are kept.</p>
-      <Form username={me.value?.username ?? ""} over />
+      {other.value
+        ? <><p role="alert"><bdi>{other.value}</bdi> has signed in. This page and what was typed here are of <bdi>{me.value?.name}</bdi>: nothing of it is sent until <bdi>{me.value?.name}</bdi> signs in again.</p>
+          <p class="actions"><Button onClick={leaveToOther}>Go on as <bdi>{other.value}</bdi></Button></p></>
+        : <p>Your session has ended. The page and what you typed are kept.</p>}
+      <Form key={other.value} username={me.value?.username ?? ""} over />
     </Dialog>
   );
 }
