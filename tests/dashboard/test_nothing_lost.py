@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.dashboard.conftest import sign_in
@@ -184,6 +185,27 @@ def test_the_search_box_has_the_text_that_the_table_is_searched_for(world: World
     page.get_by_role("link", name="show all redirects").click()
     expect(page.locator("tbody tr")).to_have_count(1)
     expect(page.get_by_label("Search source, target and note")).to_have_value("")
+
+
+@pytest.mark.parametrize("clipboard", [True, False])
+def test_what_became_of_a_copy_is_told_in_the_dialog_of_a_secret(
+    world: World, new_page: Opens, *, clipboard: bool
+) -> None:
+    """Guard: what is under a dialog is neither seen nor read out."""
+    page = new_page(permissions=["clipboard-read", "clipboard-write"])
+    if not clipboard:
+        page.add_init_script("delete Navigator.prototype.clipboard")
+    sign_in(page, world.user("admin"), view(world.place(), "/agents"))
+    page.get_by_role("button", name="Connect an agent").click()
+    dialog = page.get_by_role("dialog", name="A token for the agent")
+    dialog.get_by_role("button", name="Copy the secret").click()
+    said = dialog.get_by_role("log").get_by_text("Copied" if clipboard else "The browser does not allow copying here.")
+    expect(said).to_be_visible()
+    if clipboard:
+        assert page.evaluate("navigator.clipboard.readText()") == dialog.locator(".secret code").inner_text()
+    dialog.get_by_role("button", name="I have kept it").click()
+    expect(dialog).to_have_count(0)
+    expect(page.get_by_role("log")).to_have_count(1)
 
 
 def test_the_content_is_skipped_to(world: World, new_page: Opens) -> None:

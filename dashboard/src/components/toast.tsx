@@ -1,6 +1,7 @@
 // What has just happened, in a line that goes away; with a way to undo it where there is one.
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 interface Toast {
   text: string;
@@ -22,10 +23,19 @@ function drop(key: number): void {
   toasts.value = toasts.value.filter((each) => each.key !== key);
 }
 
-export function Toasts(): JSX.Element {
+/** The places that can show them: the page, and the dialogs over it in the order in which they opened. */
+const places = signal<readonly symbol[]>([]);
+
+/** Show them here, or in the dialog over this place: what is under a dialog is neither seen nor read out. */
+export function Toasts({ over = false }: { over?: boolean }): JSX.Element {
+  const [here] = useState(() => Symbol());
+  useLayoutEffect(() => {
+    places.value = over ? [...places.peek(), here] : [here, ...places.peek()];
+    return () => void (places.value = places.peek().filter((each) => each !== here));
+  }, []);
   return (
-    <div class="toasts" role="status" aria-live="polite">
-      {toasts.value.map(({ text, undo, key }) => (
+    <div class="toasts" role="log">
+      {places.value.at(-1) === here && toasts.value.map(({ text, undo, key }) => (
         <div class="toast" key={key}>
           <span>{text}</span>
           {undo && <button type="button" onClick={() => {
