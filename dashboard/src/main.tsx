@@ -1,7 +1,7 @@
 // The start: who is signed in, which view the address names, and the frame around it.
 import { effect, signal } from "@preact/signals";
 import { render, type ComponentType, type JSX } from "preact";
-import { startEvents } from "./api/events.ts";
+import { lostSince, reconnect, startEvents } from "./api/events.ts";
 import { followPreview } from "./api/preview.ts";
 import { fault, followTabs, me, signOut, start, state } from "./api/session.ts";
 import { csrfToken } from "./api/transport.ts";
@@ -45,6 +45,7 @@ async function load(route: Route): Promise<Loaded> {
 }
 
 function show(path: string): void {
+  failed.value = null; // what failed was another view
   for (const route of ROUTES) {
     const params = matchPath(route.pattern, path);
     if (!params) continue;
@@ -104,6 +105,17 @@ function Bar(): JSX.Element {
   );
 }
 
+const HOUR = { hour: "2-digit", minute: "2-digit" } as const;
+
+/** That nothing is heard of the service. */
+function Lost(): JSX.Element | null {
+  if (!lostSince.value) return null;
+  return (
+    <div class="lost" role="status"><p>Not connected since {new Date(lostSince.value).toLocaleTimeString(undefined, HOUR)}; what you see may be old.</p>
+      <button type="button" class="button plain small" onClick={reconnect}>Try again</button></div>
+  );
+}
+
 function View(): JSX.Element {
   if (failed.value) return <main class="page"><Failure error={failed.value} retry={() => location.reload()} /></main>;
   if (!shown.value) return <main class="page" />;
@@ -119,7 +131,7 @@ function App(): JSX.Element {
   if (state.value === "starting") return failed.value ? <View /> : <main class="page" />;
   if (state.value === "leaving") return <main class="page"><p class="quiet">Signing out …</p></main>;
   if (state.value === "out") return <><SignInPage /><Toasts /></>;
-  return <><Bar />{preview.value && <PreviewBand preview={preview.value} />}<div id="content" tabindex={-1}><View /></div><Palette /><Toasts />{state.value === "expired" && <SignInDialog />}</>;
+  return <><Bar />{preview.value && <PreviewBand preview={preview.value} />}<div id="content" tabindex={-1}><View /></div><Lost /><Palette /><Toasts />{state.value === "expired" && <SignInDialog />}</>;
 }
 
 showTheme();

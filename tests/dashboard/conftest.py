@@ -50,20 +50,22 @@ def new_page(chromium: Browser, world: World) -> Iterator[Callable[..., Page]]:
 def opening_pages(chromium: Browser, url: str) -> Iterator[Callable[..., Page]]:
     """Open pages, each of its own person; fail at the end for any error in a console, and any report of the policy.
 
-    Chromium itself writes an error for every refused request; `refused` is the one status that a test provokes.
+    Chromium itself writes an error for every refused request; `refused` is the one status that a test provokes, and
+    `offline` says that it takes the network away.
     """
     contexts: list[BrowserContext] = []
     errors: list[str] = []
 
-    def note(message: ConsoleMessage, refused: int) -> None:
-        if message.type in {"error", "warning"} and f"status of {refused}" not in message.text:
+    def note(message: ConsoleMessage, known: str) -> None:
+        if message.type in {"error", "warning"} and known not in message.text:
             errors.append(f"{message.text} at {message.location}")
 
-    def open_page(refused: int = 0, **options: object) -> Page:
+    def open_page(refused: int = 0, *, offline: bool = False, **options: object) -> Page:
+        known = "net::ERR_INTERNET_DISCONNECTED" if offline else f"status of {refused}"
         context = chromium.new_context(base_url=url, **options)  # type: ignore[arg-type]  # Playwright checks them
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: note(message, refused))
+        page.on("console", lambda message: note(message, known))
         page.on("pageerror", lambda error: errors.append(str(error)))
         return page
 

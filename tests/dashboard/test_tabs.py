@@ -60,3 +60,25 @@ def test_three_tabs_share_one_stream_and_the_next_one_takes_over(world: World, n
         expect(tab.locator("tbody tr")).to_have_count(3, timeout=30_000)
     tabs[1].get_by_role("banner").get_by_role("button", name="Sign out").click()
     wait_until(lambda: streams(world) == 0, PATIENCE, "the stream to end with the session")
+
+
+def test_a_view_is_read_again_while_events_arrive_without_a_pause(world: World, new_page: Opens) -> None:
+    """Guard: an event gives up no read that runs, or no answer would ever arrive."""
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    expect(page.locator("tbody tr")).to_have_count(1)
+    asked = list[str]()
+    page.on("request", lambda request: asked.append(request.url) if "/draft/redirects?" in request.url else None)
+    burst = """({namespace, project}) => {
+        const channel = new BroadcastChannel("waypost-events");
+        const tell = () => channel.postMessage({type: "published", namespace, project});
+        for (let at = 0; at < 200; at += 1) tell();
+        window.burst = setInterval(tell, 4);
+    }"""
+    place.add("/b")
+    page.evaluate(burst, {"namespace": place.namespace, "project": place.project})
+    expect(page.locator("tbody tr")).to_have_count(2)
+    assert len(asked) < 100
+    page.evaluate("clearInterval(window.burst)")

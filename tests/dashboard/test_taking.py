@@ -50,6 +50,8 @@ def test_the_agents_of_a_project_are_charted_with_words_for_who_cannot_see_it(wo
     expect(page.locator(".taken figcaption")).to_contain_text("of 3 agents")
     report(place, "c", version=2)
     expect(page.get_by_role("link", name="3 of 3 agents current")).to_be_visible()
+    expect(page.get_by_role("img", name="Chart: 3 of 3 agents serve it")).to_be_visible()
+    expect(page.locator("tbody").get_by_text("current")).to_have_count(3)
 
 
 def test_who_publishes_is_told_which_agents_fail(world: World, new_page: Opens) -> None:

@@ -1,4 +1,5 @@
 // Live events: one stream for all tabs. The tab that holds the lock reads it, and tells the others.
+import { signal } from "@preact/signals";
 import { checkSession, state } from "./session.ts";
 
 export interface LiveEvent {
@@ -16,10 +17,20 @@ const TYPES = [
 ];
 /** The stream is read again after a time without it. */
 export const RESUMED = "resumed";
+/** The stream is lost since a time; told again with each try that fails, also for tabs that come later. */
+const LOST = "lost";
+/** There is a stream again, with all events since. */
+const FOUND = "found";
+/** Somebody asks to open the stream at once. */
+const OPEN = "open";
 const LOCK = "waypost-events";
 const RETRY = 5000; // ms before a stream that the service refused is opened again
 const listeners = new Set<Listener>();
 const channel = new BroadcastChannel("waypost-events");
+let openStream: (() => void) | null = null; // in the tab that reads it
+
+/** Since when no event can arrive, in ms; 0 while they do. */
+export const lostSince = signal(0);
 
 /** Call back for each event until the returned function is called. */
 export function listen(listener: Listener): () => void {
@@ -29,7 +40,9 @@ export function listen(listener: Listener): () => void {
 
 /** Read the stream while signed in; call once. */
 export function startEvents(): void {
-  channel.onmessage = (message) => tell(message.data as LiveEvent);
+  channel.onmessage = (message) => receive(message.data as LiveEvent & { since?: number });
+  addEventListener("offline", () => lose(Date.now()));
+  addEventListener("online", () => openStream?.());
   // Locks need HTTPS or this machine; else each tab has a stream of its own.
   if ("locks" in navigator) void navigator.locks.request(LOCK, { ifAvailable: true }, (lock) => (lock ? lead(false) : succeed()));
   else read(false);
@@ -45,14 +58,25 @@ const lead = (missed: boolean): Promise<never> => new Promise<never>(() => read(
 function read(missed: boolean): void {
   let source: EventSource | null = null;
   let again = missed;
+  const lost = (): void => {
+    lose(lostSince.peek() || Date.now());
+    channel.postMessage({ type: LOST, namespace: "", project: "", since: lostSince.peek() });
+  };
   const open = (): void => {
     again ||= source !== null;
     source?.close();
     source = null;
-    if (state.value !== "in") return;
+    if (state.value !== "in") {
+      lostSince.value = 0; // what has ended is the session, which is told of
+      return;
+    }
     const stream = (source = new EventSource("/api/events"));
     stream.onopen = () => {
       if (again) share({ type: RESUMED, namespace: "", project: "" });
+      else if (lostSince.peek()) { // the browser has asked for what was missed
+        lostSince.value = 0;
+        channel.postMessage({ type: FOUND, namespace: "", project: "" });
+      }
       again = false;
     };
     const forward = (message: MessageEvent<string>): void => {
@@ -61,6 +85,7 @@ function read(missed: boolean): void {
     };
     for (const type of TYPES) stream.addEventListener(type, forward);
     stream.onerror = () => {
+      if (source === stream) lost();
       // The browser itself connects again, with the id of the last event; but not after a refusal.
       if (stream.readyState !== EventSource.CLOSED || source !== stream) return;
       again = true;
@@ -68,7 +93,26 @@ function read(missed: boolean): void {
       setTimeout(open, RETRY);
     };
   };
+  openStream = open;
   state.subscribe(open);
+}
+
+function lose(since: number): void {
+  lostSince.value ||= since;
+}
+
+/** Try to reach the service again at once: for events, and for what is shown. */
+export function reconnect(): void {
+  if (openStream) openStream();
+  else channel.postMessage({ type: OPEN, namespace: "", project: "" });
+  notify({ type: RESUMED, namespace: "", project: "" });
+}
+
+function receive(event: LiveEvent & { since?: number }): void {
+  if (event.type === LOST) lose(event.since ?? Date.now());
+  else if (event.type === FOUND) lostSince.value = 0;
+  else if (event.type === OPEN) openStream?.();
+  else tell(event);
 }
 
 function share(event: LiveEvent): void {
@@ -76,6 +120,12 @@ function share(event: LiveEvent): void {
   tell(event);
 }
 
+/** An event has arrived: so there is a stream. */
 function tell(event: LiveEvent): void {
+  lostSince.value = 0;
+  notify(event);
+}
+
+function notify(event: LiveEvent): void {
   for (const listener of listeners) listener(event);
 }

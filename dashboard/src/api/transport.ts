@@ -111,8 +111,16 @@ function upload(path: string, { method = "POST", headers, body, signal }: Reques
   });
 }
 
+const cutOff = (): ApiFault =>
+  new ApiFault(0, "unreachable", "The answer of Waypost did not arrive whole. See what it has done before you try again; nothing that you typed is lost.");
+
 async function readBody(response: Response): Promise<unknown> {
   const type = response.headers.get("Content-Type") ?? "";
   if (response.status === 204 || response.status === 304) return null;
-  return type.includes("json") ? await response.json() : await response.text();
+  try {
+    return type.includes("json") ? await response.json() : await response.text();
+  } catch (ex) {
+    if (ex instanceof DOMException && ex.name === "AbortError") throw ex;
+    throw cutOff();
+  }
 }

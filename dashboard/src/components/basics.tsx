@@ -1,4 +1,5 @@
 // The small parts of every view.
+import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { ago, splitEnd } from "../state/words.ts";
@@ -76,11 +77,16 @@ export function Badge({ tone = "quiet", children }: { tone?: Tone; children: Com
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
-/** A time in words; the exact one on hover. */
+const MINUTE = 60_000; // ms
+const minute = signal(Date.now());
+setInterval(() => (minute.value = Date.now()), MINUTE);
+
+/** A time in words, which change as time passes; the exact one on hover. */
 export function Time({ at }: { at: string | null }): JSX.Element {
+  const now = new Date(Math.max(minute.value, Date.now())); // the signal has the words made again
   if (!at) return <span class="quiet">never</span>;
   const time = new Date(at);
-  return <time dateTime={at} title={time.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" })}>{ago(time)}</time>;
+  return <time dateTime={at} title={time.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" })}>{ago(time, now)}</time>;
 }
 
 /** A long text in one line, with its middle shortened, the whole on hover, and a button that copies it. */

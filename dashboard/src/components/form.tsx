@@ -60,27 +60,49 @@ export function Check({ label, checked, disabled = false, onChange }: { label: s
   return <label class="check"><input type="checkbox" checked={checked} disabled={disabled} onChange={(event) => onChange(event.currentTarget.checked)} /> {label}</label>;
 }
 
+const SLOW = 1000; // ms after which a call says that it still waits
+
+interface CallState {
+  busy: boolean;
+  faults: Faults;
+  /** What is still waited for, in words; empty while it is quick. */
+  still: string;
+}
+
+interface Call extends CallState {
+  /** Do `work`; `doing` says what that is, if it can take long. */
+  run: (work: () => Promise<void>, doing?: string) => void;
+  /** Forget why it was refused. */
+  clear: () => void;
+}
+
+const REST: CallState = { busy: false, faults: NO_FAULTS, still: "" };
+
 /** The state of one call that a person starts: whether it runs, and why it was refused. */
-export function useCall(known: readonly string[] = []): { busy: boolean; faults: Faults; run: (work: () => Promise<void>) => void } {
-  const [state, setState] = useState<{ busy: boolean; faults: Faults }>({ busy: false, faults: NO_FAULTS });
+export function useCall(known: readonly string[] = []): Call {
+  const [state, setState] = useState(REST);
   const running = useRef(false); // known at once, also to the second click of a double click
-  const run = (work: () => Promise<void>): void => {
+  const run = (work: () => Promise<void>, doing = ""): void => {
     if (running.current) return;
     running.current = true;
-    setState({ busy: true, faults: NO_FAULTS });
+    setState({ ...REST, busy: true });
+    const timer = doing ? setTimeout(() => setState({ ...REST, busy: true, still: doing }), SLOW) : 0;
     const end = (faults: Faults): void => {
+      clearTimeout(timer);
       running.current = false;
-      setState({ busy: false, faults });
+      setState({ ...REST, faults });
     };
     work().then(() => end(NO_FAULTS), (error: unknown) => {
       if (error instanceof ApiFault && [409, 412].includes(error.status)) tellChanged(); // by someone else: what is shown is read again
       end(faultsOf(error, known));
     });
   };
-  return { ...state, run };
+  return { ...state, run, clear: () => setState(REST) };
 }
 
-export function Refusal({ text }: { text: string }): JSX.Element | null {
+/** Why a call was refused, or what is still waited for. */
+export function Refusal({ text, still = "" }: { text: string; still?: string }): JSX.Element | null {
+  if (still) return <p class="notice" role="status">Still waiting: {still} …</p>;
   return text ? <div class="failure" role="alert"><p>{text}</p></div> : null;
 }
 

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { get } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { useLoad } from "../state/load.ts";
-import { Button } from "./basics.tsx";
+import { Button, Failure } from "./basics.tsx";
 
 export type Grant = components["schemas"]["grant.schema"];
 
@@ -22,7 +22,7 @@ interface GrantsProps {
 }
 
 export function GrantsEditor({ grants, onChange, problem }: GrantsProps): JSX.Element {
-  const { data } = useLoad("permissions", (signal) => get("/api/permissions", { signal }));
+  const { data, error, reload } = useLoad("permissions", (signal) => get("/api/permissions", { signal }));
   const resources = ["*", ...(data?.permissions.map((each) => each.resource) ?? [])];
   const actions = (resource: string): string[] => ["*", ...(data?.permissions.find((each) => each.resource === resource)?.actions ?? [])];
   const set = (index: number, fields: Partial<Grant>): void => onChange(grants.map((each, at) => (at === index ? { ...each, ...fields } : each)));
@@ -34,6 +34,7 @@ export function GrantsEditor({ grants, onChange, problem }: GrantsProps): JSX.El
   return (
     <fieldset class="grants">
       <legend>Grants</legend>
+      {error && <Failure error={error} retry={reload} />}
       {grants.map((grant, index) => (
         <div key={index} class="grant">
           {list(`Action of grant ${index + 1}`, grant.action, actions(grant.resource), (action) => set(index, { action }))}<span>on</span>

@@ -20,6 +20,8 @@ interface Shown<T> {
   data: T | null;
   error: Error | null;
   busy: boolean;
+  /** Whether something has changed since the answer was asked for. */
+  stale: boolean;
 }
 
 interface Options<T> {
@@ -27,6 +29,8 @@ interface Options<T> {
   keep?: string;
   /** What is shown until the answer is there. */
   first?: T | undefined;
+  /** Whether the answer for another key would be wrong here: then nothing is shown until that for the new one is there. */
+  own?: boolean;
 }
 
 const MOST_KEPT = 40;
@@ -79,7 +83,7 @@ const isSame = (one: unknown, other: unknown): boolean => one !== null && JSON.s
 /** Read with `read`, again whenever `key` changes, when a live event arrives for which `when` is true,
  * and, with a `when`, after a change made in this tab. */
 export function useLoad<T>(
-  key: string, read: (signal: AbortSignal) => Promise<T>, when?: (event: LiveEvent) => boolean, { keep, first }: Options<T> = {},
+  key: string, read: (signal: AbortSignal) => Promise<T>, when?: (event: LiveEvent) => boolean, { keep, first, own = false }: Options<T> = {},
 ): Loaded<T> {
   const name = keep === undefined ? "" : nameOf(keep, key);
   const [turn, setTurn] = useState(0);
@@ -87,9 +91,15 @@ export function useLoad<T>(
   const asked = `${turn} ${key}`;
   const latest = useRef({ read, when });
   latest.current = { read, when };
-  const { current: shown } = useRef<Shown<T>>({ asked: "", data: first ?? null, error: null, busy: true });
+  const { current: shown } = useRef<Shown<T>>({ asked: "", data: first ?? null, error: null, busy: true, stale: false });
+  const shownKey = useRef(key);
   // While drawing, so that what was read before is shown in one step with the new address.
-  if (shown.asked !== asked) Object.assign(shown, { asked, data: (kept.get(name) as T | undefined) ?? shown.data, busy: true });
+  if (shown.asked !== asked) {
+    const other = own && shownKey.current !== key;
+    Object.assign(shown, { asked, data: (kept.get(name) as T | undefined) ?? (other ? null : shown.data), busy: true, stale: false });
+    if (other) shown.error = null;
+    shownKey.current = key;
+  }
   // Before the frame is painted: the call leaves a frame earlier.
   useLayoutEffect(() => {
     const abort = new AbortController();
@@ -97,12 +107,13 @@ export function useLoad<T>(
       if (abort.signal.aborted) return;
       Object.assign(shown, answer, { busy: false });
       draw(undefined);
+      if (shown.stale) setTurn((before) => before + 1);
     };
     const start = (): void => {
       const begun = ahead.get(name) as Promise<T> | undefined;
       const call = begun ? begun.catch(() => latest.current.read(abort.signal)) : latest.current.read(abort.signal);
       call.then((data) => {
-        if (name && !abort.signal.aborted) keepAnswer(name, data);
+        if (name && !abort.signal.aborted && !shown.stale) keepAnswer(name, data);
         show({ data: isSame(shown.data, data) ? shown.data : data, error: null });
       }, (error: unknown) => show({ error: error as Error }));
     };
@@ -114,8 +125,14 @@ export function useLoad<T>(
       abort.abort();
     };
   }, [key, turn]);
+  // One read at a time, and one after it: else many events would never let an answer arrive.
+  const follow = (): void => {
+    if (shown.busy) shown.stale = true;
+    else setTurn((before) => before + 1);
+  };
   useEffect(() => listen((event) => {
-    if (event.type === RESUMED ? latest.current.when : latest.current.when?.(event)) setTurn((before) => before + 1);
+    if (event.type === RESUMED && latest.current.when) setTurn((before) => before + 1);
+    else if (latest.current.when?.(event)) follow();
   }), []);
   useEffect(() => onChange(() => {
     if (latest.current.when) setTurn((before) => before + 1);

@@ -1,6 +1,6 @@
 // The agents of a project: what they serve, how far behind, and what went wrong; and a way to connect a new one.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { get, post, remove } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Select, Time } from "../components/basics.tsx";
@@ -9,6 +9,7 @@ import { SecretDialog } from "../components/secret.tsx";
 import { TakenChart } from "../components/taken.tsx";
 import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
+import { useConvergence } from "../state/convergence.ts";
 import { useLoad } from "../state/load.ts";
 import { isAbout, may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
@@ -41,6 +42,10 @@ function Body({ of }: { of: Of }): JSX.Element {
   const [secret, setSecret] = useState("");
   const call = useCall();
   const found = useLoad(`${of.namespace}/${of.project} ${JSON.stringify(asked)}`, (signal) => get(`${P}/agents`, { path: of, query: asked, signal }), isAbout(of), { keep: "agents" });
+  const convergence = useConvergence(`${of.namespace}/${of.project}`, found.data?.convergence);
+  useEffect(() => { // the heading has read something else: the table is read again too
+    if (found.data && JSON.stringify(convergence) !== JSON.stringify(found.data.convergence)) found.reload();
+  }, [convergence]);
   const writes = may(of, "agent", "write");
   const drop = (agent: Agent): void => call.run(async () => {
     await remove(`${P}/agents/{name}`, { path: { ...of, name: agent.name } });
@@ -65,7 +70,7 @@ function Body({ of }: { of: Of }): JSX.Element {
   const snippet = `curl -H "Authorization: Bearer ${secret}" '${location.origin}/api/namespace/${of.namespace}/project/${of.project}/redirects'`;
   return (
     <>
-      <Summary list={found.data} />
+      <Summary convergence={convergence ?? found.data.convergence} versions={found.data.versions} />
       <div class="filters" role="search">
         <Search label="Search by name" />
         <Select label="State" value={wanted} options={STATES} onChange={(state) => ask({ state })} />
@@ -88,7 +93,7 @@ function State({ agent }: { agent: Agent }): JSX.Element {
   return <Badge tone={TONES[state]}>{SIGNS[state]}{state}</Badge>;
 }
 
-function Summary({ list: { convergence, versions } }: { list: List }): JSX.Element | null {
+function Summary({ convergence, versions }: Pick<List, "convergence" | "versions">): JSX.Element | null {
   if (convergence.agents === 0 && versions.length === 0) return null;
   const all = Math.max(1, versions.reduce((sum, each) => sum + each.agents, 0));
   return (

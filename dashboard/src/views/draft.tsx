@@ -10,13 +10,13 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
 import { keptText } from "../state/kept.ts";
-import { useLoad } from "../state/load.ts";
+import { useLoad, type Loaded } from "../state/load.ts";
 import { isAbout, keepPage, keyOf, may, mayEdit, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 import { ChangeCard, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
 import { Fixes } from "./fixes.tsx";
-import { PublishDialog } from "./publish.tsx";
+import { PublishDialog, type Subject } from "./publish.tsx";
 import { mayRemark, Owners, remarkName, Remarks, ReviewBadge, Say, Verdicts } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
@@ -46,25 +46,28 @@ function Body({ of }: { of: Of }): JSX.Element {
   if (!diff.data || (diff.data.head && !state.data)) return <p class="quiet">Reading the draft …</p>;
   // The changes that are shown are those that a publish, a review or a discard is about.
   const { head } = diff.data;
+  const now = head && state.data?.head === head ? subjectOf(head, state.data, diff.data) : null;
   return (
     <>
       {failure}
       {head && state.data
-        ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} thread={thread.data} publish={setPublishing} />
+        ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} thread={thread} publish={setPublishing} />
         : <Empty title="No draft is open"><p>What you change in the <a href={viewPath(of)}>redirects</a> or pages begins one.</p></Empty>}
       {!head && <Fixes of={of} draft={draft} head={null} editable={mayEdit(of)} />}
-      {publishing && <PublishDialog of={of} draft={draft} {...publishing} close={() => setPublishing(null)} />}
+      {publishing && <PublishDialog of={of} draft={draft} {...publishing} now={now} close={() => setPublishing(null)} />}
     </>
   );
 }
 
 /** What is to be published. */
 interface Wanted {
-  head: string;
+  seen: Subject;
   ids: readonly string[];
-  unapproved: boolean;
-  counts: Diff["counts"];
 }
+
+const isUnapproved = ({ review }: DraftState): boolean => Boolean(review?.required && review.state !== "approved");
+
+const subjectOf = (head: string, state: DraftState, { counts, items, total }: Diff): Subject => ({ head, unapproved: isUnapproved(state), counts, items, total });
 
 interface OpenProps {
   of: Of;
@@ -72,7 +75,7 @@ interface OpenProps {
   head: string;
   state: DraftState;
   diff: Diff;
-  thread: Thread | null;
+  thread: Loaded<Thread>;
   publish: (wanted: Wanted) => void;
 }
 
@@ -93,11 +96,11 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
     setChosen(new Set());
     tellChanged();
     toast(`${plural(ids.length, "change")} discarded.`);
-  });
-  const unapproved = Boolean(state.review?.required && state.review.state !== "approved");
+  }, "the changes are discarded");
+  const unapproved = isUnapproved(state);
   const blocked = state.conflicts.length > 0 || state.problems.some((each) => each.severity === "error");
   const asked = state.review?.state === "requested" && may(of, "project", "review");
-  const begin = (): void => publish({ head, ids: [...chosen], unapproved, counts: diff.counts });
+  const begin = (): void => publish({ seen: subjectOf(head, state, diff), ids: [...chosen] });
   useCommands(`draft ${String(publishes && !blocked)} ${String(unapproved)} ${head} ${chosen.size}`, () => (publishes && !blocked ? [{ name: "Publish the draft", keys: "p", run: begin }] : []));
   return (
     <>
@@ -112,7 +115,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
         </p>
       </div>
       {blocked && state.conflicts.length === 0 && <p class="notice">Fix the errors before you publish.</p>}
-      <Refusal text={call.faults.text} />
+      <Refusal text={call.faults.text} still={call.still} />
       <Verdicts review={state.review} />
       <Conflicts of={of} draft={draft} head={head} items={state.conflicts} editable={edits} />
       <Problems items={state.problems} total={state.problemsTotal} />
@@ -120,7 +123,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
         <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>
           {diff.total === 0 ? <Empty title="No rule differs from what is published" /> : <>
             <ul class="changes">
-              {diff.items.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} thread={thread} edits={edits} chooses={edits || publishes}
+              {diff.items.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} thread={thread.data} edits={edits} chooses={edits || publishes}
                 chosen={chosen.has(each.id)} choose={choose} revert={revert} />)}
             </ul>
             <Pages total={diff.total} /></>}
@@ -129,8 +132,8 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
         </section>
         <aside>
           <ImpactPanel impact={diff.impact} />
-          <section class="panel" aria-labelledby="review"><h2 id="review">Review <Badge>{thread?.total ?? 0}</Badge></h2>
-            <Owners review={state.review} /><Remarks items={thread?.items ?? []} /><Say of={of} draft={draft} head={head} />
+          <section class="panel" aria-labelledby="review"><h2 id="review">Review {thread.data && <Badge>{thread.data.total}</Badge>}</h2>
+            <Owners review={state.review} />{thread.error && <Failure error={thread.error} retry={thread.reload} />}{thread.data && <Remarks items={thread.data.items} />}<Say of={of} draft={draft} head={head} />
           </section>
         </aside>
       </div>
@@ -177,11 +180,11 @@ function Discard({ of, draft, close }: { of: Of; draft: string; close: () => voi
     toast("The draft is discarded.");
     keepPage({ page: "" });
     close();
-  });
+  }, "the draft is discarded");
   return (
     <FormDialog title="Discard the whole draft?" dirty={false} onClose={close}>
       <p>All of its changes are lost. What is published stays as it is.</p>
-      <Refusal text={call.faults.text} />
+      <Refusal text={call.faults.text} still={call.still} />
       <p class="actions"><Button kind="danger" disabled={call.busy} onClick={discard}>Discard the draft</Button><Button onClick={close}>Keep it</Button></p>
     </FormDialog>
   );

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
 import { get } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { Button, Field } from "../components/basics.tsx";
+import { Button, Failure, Field } from "../components/basics.tsx";
 import { FormDialog } from "../components/form.tsx";
 import { useLoad } from "../state/load.ts";
 import { isAbout, mayEdit, P, type Of } from "../state/project.ts";
@@ -28,6 +28,7 @@ export function DraftChoice({ of }: { of: Of }): JSX.Element {
   const id = useId();
   const [naming, setNaming] = useState(false);
   const found = useLoad(`${namespace}/${project}`, (signal) => get(`${P}/drafts`, { path: { namespace, project }, signal }), isAbout(of), { keep: "drafts" });
+  if (found.error && !found.data) return <Failure error={found.error} retry={found.reload} />;
   const items = found.data?.items ?? [];
   const chosen = of.draft ?? "main";
   const known = new Set(items.map((each) => each.draft));

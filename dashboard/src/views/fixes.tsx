@@ -50,12 +50,12 @@ function Found({ of, draft, head, editable }: FixesProps): JSX.Element {
     tellChanged();
     found.reload();
     toast(`${plural(done.fixed, "fix", "fixes")} made in the draft.`);
-  });
+  }, "the fixes are made in the draft");
   if (total === 0) return <p class="quiet">Nothing: no rule can be written better without a change for visitors.</p>;
   return (
     <>
       <p class="quiet"><Badge>{plural(total, "rule")}</Badge> Every visitor still gets where they got before. The fixes go into the draft, for you to look at.</p>
-      <Refusal text={call.faults.text} />
+      <Refusal text={call.faults.text} still={call.still} />
       <ul class="fixes">
         {items.map((each) => {
           const name = each.source ?? each.path ?? each.id;

@@ -8,6 +8,7 @@ import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
 import { offset, PAGE, Pages } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
+import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
 import { isAbout, keyOf, may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place, withQuery } from "../state/router.ts";
@@ -74,10 +75,10 @@ function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.El
 }
 
 function One({ of, version }: { of: Of; version: string }): JSX.Element {
-  const [back, setBack] = useState(false);
+  const [back, setBack] = useState(0); // the publish to go back to, once it is chosen: the newest one may change meanwhile
   const call = useCall();
-  const publishes = usePublishes(of);
-  const found = useLoad(`${of.namespace}/${of.project} ${version}`, (signal) => get(`${P}/history/{version}`, { path: { ...of, version }, signal }));
+  const [publishes, failure] = usePublishes(of);
+  const found = useLoad(`${of.namespace}/${of.project} ${version}`, (signal) => get(`${P}/history/{version}`, { path: { ...of, version }, signal }), undefined, { own: true });
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return <p class="quiet">Reading the publish …</p>;
   const publish = found.data;
@@ -99,22 +100,24 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
       {publish.message.includes("\n") && <p class="note panel"><bdi>{publish.message}</bdi></p>}
       {publish.overrideReason && <p class="notice">Published without approval: <bdi>{publish.overrideReason}</bdi></p>}
       <Refusal text={call.faults.text} />
+      {failure}
       <p class="actions">
-        {may(of, "project", "publish") && goal !== undefined && publish.served && <Button kind="primary" disabled={!live} onClick={() => setBack(true)}>{isServed ? `Roll back to publish ${goal} …` : "Roll back to this …"}</Button>}
+        {may(of, "project", "publish") && goal !== undefined && publish.served && <Button kind="primary" disabled={!live} onClick={() => setBack(goal)}>{isServed ? `Roll back to publish ${goal} …` : "Roll back to this …"}</Button>}
         {may(of, "redirect", "write") && may(of, "page", "write") && <Button disabled={call.busy} onClick={reopen}>Open as a draft</Button>}
         <a class="button plain" href={withQuery(place.value, { version: "", from: String(publish.publishNumber), to: "published" })}>Compare with what is published</a>
       </p>
       <h2>{before > 0 ? `Changes since publish ${before}` : "Changes"}</h2>
       {publish.diff.length === 0 ? <p class="quiet">No rule differs.</p> : <ChangeList items={publish.diff} />}
       <Files items={publish.files} />
-      {back && goal !== undefined && <Rollback of={of} number={goal} close={() => setBack(false)} />}
+      {back > 0 && <Rollback of={of} number={back} publishes={publishes} failure={failure} close={() => setBack(0)} />}
     </>
   );
 }
 
 function Compared({ of, from, to }: { of: Of; from: string; to: string }): JSX.Element {
-  const found = useLoad(`${keyOf(of)} ${from} ${to}`, (signal) => get(`${P}/diff`, { path: of, query: { from, to }, signal }), isAbout(of));
-  const names = statesOf(of, usePublishes(of));
+  const found = useLoad(`${keyOf(of)} ${from} ${to}`, (signal) => get(`${P}/diff`, { path: of, query: { from, to }, signal }), isAbout(of), { own: true });
+  const [publishes, failure] = usePublishes(of);
+  const names = statesOf(of, publishes);
   const withOwn = (value: string): typeof names => (names.some(([name]) => name === value) ? names : [[value, value], ...names]);
   return (
     <>
@@ -125,25 +128,39 @@ function Compared({ of, from, to }: { of: Of; from: string; to: string }): JSX.E
         <Select label="To" value={to} options={withOwn(to)} onChange={(name) => ask({ to: name })} />
         <Button onClick={() => ask({ from: to, to: from })}>Swap</Button>
       </div>
+      {failure}
       {found.error && <Failure error={found.error} retry={found.reload} />}
-      {found.data && <><p class="facts"><strong><Counts counts={found.data.counts} /></strong></p>
-        {found.data.changes.length === 0 ? <Empty title="No rule differs" /> : <ChangeList items={found.data.changes} />}<Files items={found.data.files} /></>}
+      {!found.data && !found.error && <p class="quiet">Comparing …</p>}
+      {found.data && <div aria-busy={found.busy}><p class="facts"><strong><Counts counts={found.data.counts} /></strong></p>
+        {found.data.changes.length === 0 ? <Empty title="No rule differs" /> : <ChangeList items={found.data.changes} />}<Files items={found.data.files} /></div>}
     </>
   );
 }
 
-function Rollback({ of, number, close }: { of: Of; number: number; close: () => void }): JSX.Element {
-  const [message, setMessage] = useState("");
+interface RollbackProps {
+  of: Of;
+  number: number;
+  publishes: readonly Publish[];
+  /** Why these cannot be read again. */
+  failure: JSX.Element | null;
+  close: () => void;
+}
+
+function Rollback({ of, number, publishes, failure, close }: RollbackProps): JSX.Element {
+  const newest = publishes[0]?.publishNumber ?? 0;
+  const [seen, setSeen] = useState(newest); // with which the preview compares
+  const [message, setMessage] = useKept(`rollback ${keyOf(of)} ${number}`);
   const [done, setDone] = useState("");
   const call = useCall(["message"]);
-  const diff = useLoad(`${of.namespace}/${of.project} ${number}`, (signal) => get(`${P}/diff`, { path: of, query: { from: "published", to: String(number) }, signal }));
+  const diff = useLoad(`${of.namespace}/${of.project} ${number} ${seen}`, (signal) => get(`${P}/diff`, { path: of, query: { from: "published", to: String(number) }, signal }), undefined, { own: true });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     call.run(async () => {
-      const result = await post(`${P}/rollback`, { path: of, body: { version: number, ...(message ? { message } : {}) } });
+      const result = await post(`${P}/rollback`, { path: of, body: { version: number, expectedVersion: seen, ...(message ? { message } : {}) } });
       setDone(result.version);
+      setMessage("");
       tellChanged();
-    });
+    }, "the rules are checked and published");
   };
   if (done) {
     return (
@@ -155,14 +172,18 @@ function Rollback({ of, number, close }: { of: Of; number: number; close: () => 
     );
   }
   return (
-    <FormDialog title={`Roll back to publish ${number}`} dirty={message !== ""} onClose={close} class="wide">
+    <FormDialog title={`Roll back to publish ${number}`} dirty={false} onClose={close} class="wide">
       <form class="form" onSubmit={submit}>
-        <Refusal text={call.faults.text} />
+        {newest === seen ? <Refusal text={call.faults.text} still={call.still} /> : <section aria-label="What changed meanwhile">
+          <p class="notice" role="alert">Somebody has published while you looked at this. Nothing is rolled back yet.</p>
+          <ul class="rows">{publishes.filter((each) => each.publishNumber > seen).map((each) => <li key={each.version}><span><Badge tone="info">Publish {each.publishNumber}</Badge> <bdi>{each.message.split("\n")[0]}</bdi></span></li>)}</ul>
+          <p class="actions"><Button kind="primary" onClick={() => { setSeen(newest); call.clear(); }}>Show what a rollback changes now</Button></p></section>}
+        {failure}
         {diff.error && <Failure error={diff.error} retry={diff.reload} />}
-        {diff.data && <section aria-label="What changes"><p role="status">What agents get changes like this: <strong><Counts counts={diff.data.counts} /></strong></p>
+        {diff.data && newest === seen && <section aria-label="What changes" aria-busy={diff.busy}><p role="status">What agents get changes like this: <strong><Counts counts={diff.data.counts} /></strong></p>
           <div class="preview"><ChangeList items={diff.data.changes} /></div></section>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} />
-        <p class="actions"><Button kind="danger" type="submit" disabled={call.busy || !diff.data}>Roll back</Button><Button onClick={close}>Cancel</Button></p>
+        <p class="actions"><Button kind="danger" type="submit" disabled={call.busy || diff.busy || !diff.data || newest !== seen}>Roll back</Button><Button onClick={close}>Cancel</Button></p>
       </form>
     </FormDialog>
   );

@@ -1,7 +1,7 @@
 // The pages of a project's draft, such as robots.txt: a table, and one page in an editor. The address says which.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { ApiFault, get, post, put, remove } from "../api/client.ts";
+import { get, post, put, remove } from "../api/client.ts";
 import { preview } from "../state/preview.ts";
 import type { components } from "../api/schema.d.ts";
 import { Button, Empty, Failure, Field, Long, Select } from "../components/basics.tsx";
@@ -16,7 +16,7 @@ import { changeDraft, fileOf, ifMatch, isAbout, keepPage, keyOf, may, ofView, P,
 import { ask, place } from "../state/router.ts";
 import { bytes } from "../state/words.ts";
 import { Sign } from "./changes.tsx";
-import { Theirs } from "./theirs.tsx";
+import { Theirs, useTheirs } from "./theirs.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Body = components["schemas"]["page-put.schema"];
@@ -93,39 +93,31 @@ const bodyOf = (item: Page, file: string): Body => {
 function Form({ of, id, item }: { of: Of; id: string; item: Page | null }): JSX.Element {
   const start = { type: item?.type ?? "BASIC", path: item?.path ?? "", content: item?.content ?? "", contentType: item?.contentType ?? "TEXT_PLAIN", note: item?.note ?? "" };
   const [values, setValues] = useState(start);
-  const [theirs, setTheirs] = useState<Page | null>(null);
+  const { theirs, held, attempt } = useTheirs(item, (name) => get(`${P}/draft/pages/{id}`, { path: { ...of, id: name } }));
   const call = useCall(FIELDS);
   const editable = may(of, "page", "write") && item?.change !== "removed";
   const dirty = JSON.stringify(values) !== JSON.stringify(start);
   const set = (name: keyof typeof start) => (value: string): void => setValues((before) => ({ ...before, [name]: value }));
   const { fields } = call.faults;
-  const save = (headers: Record<string, string>): void => call.run(async () => {
+  const save = (over: Page | null): void => call.run(async () => {
     const body = { ...values, tags: item?.tags ?? [] } as Body;
-    try {
-      if (item) await put(`${P}/draft/pages/{id}`, { path: { ...of, id: item.id }, body, headers });
-      else await post(`${P}/draft/pages`, { path: of, body });
-    } catch (ex) {
-      if (!item || !(ex instanceof ApiFault) || ex.status !== 412) throw ex;
-      setTheirs(await get(`${P}/draft/pages/{id}`, { path: { ...of, id: item.id } }));
-      tellChanged();
-      return;
-    }
+    if (!over) await post(`${P}/draft/pages`, { path: of, body });
+    else if (!(await attempt(over, () => put(`${P}/draft/pages/{id}`, { path: { ...of, id: over.id }, body, headers: ifMatch(over) })))) return;
     tellChanged();
-    toast(item ? "The page is changed in the draft." : "The page is added to the draft.");
-    if (place.peek().query.get("edit") === id) close();
+    toast(over ? "The page is changed in the draft." : "The page is added to the draft.");
+    closeOf(id);
   });
   const drop = (): void => call.run(async () => {
-    if (!item) return;
-    await remove(`${P}/draft/pages/{id}`, { path: { ...of, id: item.id }, headers: ifMatch(item) });
+    if (!held || !(await attempt(held, () => remove(`${P}/draft/pages/{id}`, { path: { ...of, id: held.id }, headers: ifMatch(held) })))) return;
     tellChanged();
     close();
-    toast("The page is removed in the draft.", () => void changeDraft(of, [{ op: "put", kind: "page", item: bodyOf(item, fileOf(of, item)) }]).catch((ex: unknown) => toast((ex as Error).message)));
+    toast("The page is removed in the draft.", () => void changeDraft(of, [{ op: "put", kind: "page", item: bodyOf(held, fileOf(of, held)) }]).catch((ex: unknown) => toast((ex as Error).message)));
   });
   return (
     <FormDialog title={item ? "Edit the page" : "Add a page"} dirty={dirty} onClose={close} class="wide">
-      <form class="form" onSubmit={(event) => { event.preventDefault(); save(item ? ifMatch(item) : {}); }}>
+      <form class="form" onSubmit={(event) => { event.preventDefault(); save(item); }}>
         <Refusal text={call.faults.text} />
-        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={values} busy={call.busy} save={() => save(ifMatch(theirs))} keep={() => closeOf(id)} />}
+        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={values} busy={call.busy} save={() => save(theirs === "removed" ? null : theirs)} keep={() => closeOf(id)} />}
         <Field label="Path" name="source" value={values.path} required onInput={set("path")} problem={fields["path"]} help={values.type === "BASIC_HOST" ? "A host and a path: example.org/robots.txt" : "A path: /robots.txt"} />
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
           <Choice label="Kind" value={values.contentType} options={KINDS} onChange={set("contentType")} problem={fields["contentType"]} /></div>

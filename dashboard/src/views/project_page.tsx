@@ -6,6 +6,7 @@ import { preview } from "../state/preview.ts";
 import { Badge, Failure, Tabs, Time } from "../components/basics.tsx";
 import { Spark } from "../components/taken.tsx";
 import { useCommands } from "../state/commands.ts";
+import { useConvergence } from "../state/convergence.ts";
 import { useLoad } from "../state/load.ts";
 import { isAbout, may, ofView, P, projectPath, viewPath, type Of } from "../state/project.ts";
 import { go, place } from "../state/router.ts";
@@ -66,7 +67,7 @@ const FRESH = 300_000; // ms after a publish in which they are looked at so ofte
 /** How the agents take the last publish, at the side of the heading. */
 function Taken({ of }: { of: Of }): JSX.Element {
   const found = useLoad(`agents of ${of.namespace}/${of.project}`, (signal) => get(`${P}/agents`, { path: of, query: { limit: 0, state: "failing" }, signal }), isAbout(of), { keep: "convergence" });
-  const taking = found.data?.convergence;
+  const taking = useConvergence(`${of.namespace}/${of.project}`, found.data?.convergence);
   const failing = found.data?.total ?? 0;
   const missing = taking ? taking.agents - taking.current - failing : 0;
   const moves = taking && taking.current < taking.agents && Date.now() - Date.parse(taking.publishedAt) < FRESH;

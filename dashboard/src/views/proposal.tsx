@@ -50,6 +50,7 @@ export default function ProposalView({ params: { namespace = "", id = "" } }: Vi
       </header>
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && <Body namespace={namespace} proposal={found.data} />}
+      {thread.error && <Failure error={thread.error} retry={thread.reload} />}
       {thread.data && thread.data.total > 0 && <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Remarks</h2><Remarks items={thread.data.items} /></section>}
     </main>
   );
@@ -160,12 +161,12 @@ function Merge({ namespace, proposal, unapproved, override, close }: MergeProps)
       const done = await post(`${PATH}/merge`, { path: { namespace, id: proposal.id }, body });
       go(projectPath(namespace, done.projects[0]?.name ?? "", "history"));
       toast(`Published: ${done.projects.map((each) => `${each.name} ${each.publishNumber}`).join(", ")}.`);
-    });
+    }, "the rules are checked and published");
   };
   return (
     <FormDialog title="Merge and publish" dirty={message + reason !== ""} onClose={close}>
       <form class="form" onSubmit={submit}>
-        <Refusal text={call.faults.text} />
+        <Refusal text={call.faults.text} still={call.still} />
         {unapproved && <p class="notice">An approval that a project requires is missing.</p>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} />
         {unapproved && override && <Field label="Reason for publishing without approval" name="override" value={reason} onInput={setReason} problem={call.faults.fields["override"]} />}

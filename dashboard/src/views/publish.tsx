@@ -3,60 +3,95 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Button, Field } from "../components/basics.tsx";
+import { Badge, Button, Failure, Field } from "../components/basics.tsx";
 import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
 import { TakenChart } from "../components/taken.tsx";
 import { tellChanged } from "../state/changes.ts";
+import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
-import { isAbout, keyOf, may, P, viewPath, type Of } from "../state/project.ts";
+import { isAbout, keyOf, may, P, viewPath, type Change, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
-import { Counts } from "./changes.tsx";
+import { ChangeList, Counts } from "./changes.tsx";
 
 type Schemas = components["schemas"];
 type Result = Schemas["publish-result.schema"];
 type Pulled = Schemas["publish-pulled.schema"];
 type Convergence = Schemas["agent-list.schema"]["convergence"];
 
-interface PublishProps {
-  of: Of;
-  draft: string;
+/** A draft at one commit. */
+export interface Subject {
   head: string;
-  /** The chosen changes; without any, the whole draft. */
-  ids: readonly string[];
   /** Whether a review is required and missing: then a reason is needed. */
   unapproved: boolean;
   /** What the whole draft changes. */
   counts: Schemas["changeCounts"];
+  /** The first of its changes. */
+  items: readonly Change[];
+  total: number;
+}
+
+interface PublishProps {
+  of: Of;
+  draft: string;
+  /** The chosen changes; without any, the whole draft. */
+  ids: readonly string[];
+  /** The draft as it was seen when the dialog opened. */
+  seen: Subject;
+  /** The draft as it is now; null once it has ended, or while it is read. */
+  now: Subject | null;
   close: () => void;
 }
 
-export function PublishDialog({ of, draft, head, ids, unapproved, counts, close }: PublishProps): JSX.Element {
-  const [message, setMessage] = useState("");
-  const [reason, setReason] = useState("");
+export function PublishDialog({ of, draft, ids, seen, now, close }: PublishProps): JSX.Element {
+  const [subject, setSubject] = useState(seen);
+  const [message, setMessage] = useKept(`publish ${keyOf(of)} ${draft}`);
+  const [reason, setReason] = useKept(`override ${keyOf(of)} ${draft}`);
   const [done, setDone] = useState<Result | Pulled | null>(null);
   const call = useCall(["message", "override"]);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     call.run(async () => {
-      const body = { head, ...(message ? { message } : {}), ...(ids.length ? { ids: [...ids] } : {}), ...(reason ? { override: reason } : {}) };
+      const body = { head: subject.head, ...(message ? { message } : {}), ...(ids.length ? { ids: [...ids] } : {}), ...(reason ? { override: reason } : {}) };
       setDone((await post(`${P}/publish`, { path: of, query: { draft }, body })));
+      setMessage("");
+      setReason("");
       tellChanged();
-    });
+    }, "the rules are checked and published");
   };
   if (done) return <FormDialog title="Published" dirty={false} onClose={close}><Done of={of} result={done} close={close} /></FormDialog>;
+  const { head, unapproved, counts } = subject;
+  const moved = now !== null && now.head !== head ? now : null;
   const override = unapproved && may(of, "project", "override");
   return (
-    <FormDialog title={ids.length ? `Publish ${plural(ids.length, "change")}` : "Publish the draft"} dirty={message + reason !== ""} onClose={close}>
+    <FormDialog title={ids.length ? `Publish ${plural(ids.length, "change")}` : "Publish the draft"} dirty={false} onClose={close}>
       <form class="form" onSubmit={submit}>
-        <Refusal text={call.faults.text} />
+        {moved ? <Moved seen={subject} now={moved} take={() => { setSubject(moved); call.clear(); }} /> : <Refusal text={call.faults.text} still={call.still} />}
         <p>{ids.length ? `${plural(ids.length, "change")} of: ` : ""}<strong><Counts counts={counts} /></strong></p>
         {may(of, "agent", "read") && <Failing of={of} />}
         {unapproved && <p class="notice">This project requires the approval of a second person, which this draft does not have. Ask for it in the review, beside the changes.</p>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} help="Why, for those who read the history. If it is empty, the message lists the changes." />
         {override && <Field label="Reason for publishing without approval" name="override" value={reason} onInput={setReason} problem={call.faults.fields["override"]} />}
-        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || (unapproved && !reason)}>Publish</Button><Button onClick={close}>Cancel</Button></p>
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || moved !== null || (unapproved && !reason)}>Publish</Button><Button onClick={close}>Cancel</Button></p>
       </form>
     </FormDialog>
+  );
+}
+
+/** What has become of the draft since it was seen: it is not published before somebody has looked at that. */
+function Moved({ seen, now, take }: { seen: Subject; now: Subject; take: () => void }): JSX.Element {
+  const before = new Map(seen.items.map((each) => [each.id, JSON.stringify(each)]));
+  const ids = new Set(now.items.map((each) => each.id));
+  const other = now.items.filter((each) => before.get(each.id) !== JSON.stringify(each));
+  const gone = now.total > now.items.length ? [] : seen.items.filter((each) => !ids.has(each.id));
+  return (
+    <section aria-label="What changed meanwhile">
+      <p class="notice" role="alert">Somebody has changed the draft while you looked at it. Nothing is published yet.</p>
+      <p>It changes now: <strong><Counts counts={now.counts} /></strong></p>
+      <div class="preview"><ChangeList items={other} /></div>
+      {gone.length > 0 && <p>No longer changed: {gone.map((each) => <code key={each.id}>{each.source ?? each.path ?? each.id} </code>)}</p>}
+      {now.total > now.items.length && <p class="quiet">Only the first {now.items.length} changes are compared here.</p>}
+      <p class="actions"><Button kind="primary" onClick={take}>Go on with the draft as it is now</Button></p>
+    </section>
   );
 }
 
@@ -65,6 +100,7 @@ const NAMED = 3; // failing agents that are named
 /** The agents that could not apply what they got last: they are unlikely to take the next publish. */
 function Failing({ of }: { of: Of }): JSX.Element | null {
   const found = useLoad(`failing agents of ${keyOf(of)}`, (signal) => get(`${P}/agents`, { path: of, query: { limit: NAMED, state: "failing" }, signal }), isAbout(of));
+  if (found.error) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data?.total) return null;
   const { items, total } = found.data;
   const names = items.map((each) => each.name).join(", ");

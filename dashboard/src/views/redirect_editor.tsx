@@ -1,7 +1,7 @@
 // One redirect in a form: added, changed, duplicated or deleted in the draft. The address names it: ?edit=<id>, new or copy-<id>.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { ApiFault, get, post, put, remove } from "../api/client.ts";
+import { get, post, put, remove } from "../api/client.ts";
 import { preview } from "../state/preview.ts";
 import type { components } from "../api/schema.d.ts";
 import { Button, Failure, Field } from "../components/basics.tsx";
@@ -13,7 +13,7 @@ import { NO_FAULTS, type Faults } from "../state/faults.ts";
 import { useLoad } from "../state/load.ts";
 import { changeDraft, fileOf, ifMatch, keepPage, keyOf, mayEdit, P, viewPath, type Of, type Redirect } from "../state/project.ts";
 import { place } from "../state/router.ts";
-import { Theirs } from "./theirs.tsx";
+import { Theirs, useTheirs } from "./theirs.tsx";
 import { TryLine } from "./try_line.tsx";
 
 type Body = components["schemas"]["redirect-put.schema"];
@@ -59,7 +59,7 @@ export function RedirectEditor({ of, name, known }: { of: Of; name: string; know
 
 function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect | null; start: Values }): JSX.Element {
   const [values, setValues] = useState(start);
-  const [theirs, setTheirs] = useState<Redirect | null>(null);
+  const { theirs, held, attempt } = useTheirs(item, (id) => get(`${P}/draft/redirects/{id}`, { path: { ...of, id } }));
   const [typed, setTyped] = useState<Faults>(NO_FAULTS);
   const call = useCall(FIELDS);
   const fields = { ...typed.fields, ...call.faults.fields };
@@ -71,36 +71,28 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
     toast(text);
     closeOf(name);
   };
-  const save = (headers: Record<string, string>): void => call.run(async () => {
-    try {
-      const body = bodyOf(values);
-      if (item) await put(`${P}/draft/redirects/{id}`, { path: { ...of, id: item.id }, body, headers });
-      else await post(`${P}/draft/redirects`, { path: of, body });
-    } catch (ex) {
-      if (!item || !(ex instanceof ApiFault) || ex.status !== 412) throw ex;
-      setTheirs(await get(`${P}/draft/redirects/{id}`, { path: { ...of, id: item.id } }));
-      tellChanged();
-      return;
-    }
-    done(item ? "The redirect is changed in the draft." : "The redirect is added to the draft.");
+  const save = (over: Redirect | null): void => call.run(async () => {
+    const body = bodyOf(values);
+    if (!over) await post(`${P}/draft/redirects`, { path: of, body });
+    else if (!(await attempt(over, () => put(`${P}/draft/redirects/{id}`, { path: { ...of, id: over.id }, body, headers: ifMatch(over) })))) return;
+    done(over ? "The redirect is changed in the draft." : "The redirect is added to the draft.");
   });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    save(item ? ifMatch(item) : {});
+    save(item);
   };
   const drop = (): void => call.run(async () => {
-    if (!item) return;
-    await remove(`${P}/draft/redirects/{id}`, { path: { ...of, id: item.id }, headers: ifMatch(item) });
+    if (!held || !(await attempt(held, () => remove(`${P}/draft/redirects/{id}`, { path: { ...of, id: held.id }, headers: ifMatch(held) })))) return;
     tellChanged();
     closeOf(name);
-    toast("The redirect is removed in the draft.", () => void restore(of, item));
+    toast("The redirect is removed in the draft.", () => void restore(of, held));
   });
   const regex = values.type.startsWith("REGEX");
   return (
     <FormDialog title={!editable ? "Redirect" : item ? "Edit the redirect" : "Add a redirect"} dirty={editable && dirty} onClose={close} class="wide">
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
-        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} busy={call.busy} save={() => save(ifMatch(theirs))} keep={() => closeOf(name)} />}
+        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} busy={call.busy} save={() => save(theirs === "removed" ? null : theirs)} keep={() => closeOf(name)} />}
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
           <Choice label="Status" value={values.status} options={STATUSES} onChange={set("status")} problem={fields["status"]} help="302 for something temporary: browsers remember a 301." /></div>
         {regex

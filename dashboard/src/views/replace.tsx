@@ -55,7 +55,7 @@ export function ReplaceDialog({ of, kind, ids, where, close }: ReplaceProps): JS
     call.run(async () => {
       const found = (await post(`${P}/draft/replace`, { path: of, query: { dryRun: true, limit: SHOWN }, body })) as Preview;
       if (JSON.stringify(latest.current) === JSON.stringify(body)) setPreview({ found, body }); // else the form has moved on
-    });
+    }, "every rule is looked at");
   };
   const apply = (): void => call.run(async () => {
     if (!preview) return;
@@ -64,13 +64,13 @@ export function ReplaceDialog({ of, kind, ids, where, close }: ReplaceProps): JS
     tellChanged();
     toast(`Replaced in ${plural(preview.found.total, kind)} of the draft.`);
     close();
-  });
+  }, "the text is replaced in the draft");
   const scope = ids.length ? `the ${plural(ids.length, kind)} that you chose` : Object.keys(filters).length ? "what the table shows" : `all ${kind}s of the draft`;
   return (
     <FormDialog title="Search and replace" dirty={find !== ""} onClose={close} class="wide">
       <form class="form" onSubmit={look}>
         <p class="quiet">In {scope}.</p>
-        <Refusal text={call.faults.text} />
+        <Refusal text={call.faults.text} still={call.still} />
         <div class="two">{regex
           ? <CodeField label="Find" language="regex" value={find} onInput={edit(setFind)} problem={call.faults.fields["find"]} />
           : <Field label="Find" name="find" value={find} required onInput={edit(setFind)} problem={call.faults.fields["find"]} />}

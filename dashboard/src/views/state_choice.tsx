@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { Field } from "../components/basics.tsx";
+import { Failure, Field } from "../components/basics.tsx";
 import { Choice } from "../components/form.tsx";
 import { useLoad } from "../state/load.ts";
 import { isAbout, may, P, type Of } from "../state/project.ts";
@@ -13,11 +13,11 @@ type Publish = components["schemas"]["history.schema"]["items"][number];
 const MOST = 100; // publishes in the list; others are typed
 const OTHER = " "; // no name of a state
 
-/** The publishes to choose from, the newest first. */
-export function usePublishes(of: Of): readonly Publish[] {
+/** The publishes to choose from, the newest first; and what is shown where they cannot be read. */
+export function usePublishes(of: Of): [publishes: readonly Publish[], failure: JSX.Element | null] {
   const found = useLoad(`publishes ${of.namespace}/${of.project}`, async (signal) =>
     may(of, "project", "read") ? get(`${P}/history`, { path: of, query: { limit: MOST }, signal }) : null, isAbout(of));
-  return found.data?.items ?? [];
+  return [found.data?.items ?? [], found.error && <Failure error={found.error} retry={found.reload} />];
 }
 
 /** Return the states that one may read, by their names. */

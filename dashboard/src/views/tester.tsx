@@ -41,7 +41,7 @@ function Form({ of }: { of: Of }): JSX.Element {
   const [text, type] = useKept(`test ${keyOf(of)}`);
   const [shown, setShown] = useState<Shown | null>(null);
   const call = useCall(["urls", "at"]);
-  const publishes = usePublishes(of);
+  const [publishes, failure] = usePublishes(of);
   const at = query.get("at") ?? "published";
   const against = query.get("against") ?? "";
   const urls = linesOf(text);
@@ -56,6 +56,7 @@ function Form({ of }: { of: Of }): JSX.Element {
   return (
     <>
       <form class="form" onSubmit={submit}>
+        {failure}
         <TextArea label="URLs or paths, one per line" value={text} onInput={type} rows={6} mono problem={call.faults.fields["urls"]} help={`At most ${count(MOST_URLS)}. A path, or a whole URL for rules with a host.`} />
         <div class="two">
           <StateChoice of={of} label="In the state" value={at} publishes={publishes} onChange={(value) => ask({ at: value }, true)} problem={call.faults.fields["at"]} />

@@ -1,26 +1,79 @@
 // What someone else has made of a record while it was edited here: both are seen before one replaces the other.
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { ApiFault } from "../api/client.ts";
 import { Button } from "../components/basics.tsx";
+import { tellChanged } from "../state/changes.ts";
 import { New, Old, shownValue } from "./replace.tsx";
+
+/** A record that someone else has changed, or that they have removed. */
+type Met<T> = T | "removed";
+
+interface Attempts<T> {
+  /** What someone else has made of it; null while nobody is known to have. */
+  theirs: Met<T> | null;
+  /** What is in the draft, as far as is known here. */
+  held: T | null;
+  /** Do something with the record; if someone else has changed or removed it, show that, and return false. */
+  attempt: (record: T, work: () => Promise<unknown>) => Promise<boolean>;
+}
+
+/** What a form does with its record of the draft, and what someone else does meanwhile. */
+export function useTheirs<T extends { id: string; change: string | null }>(item: T | null, read: (id: string) => Promise<T>): Attempts<T> {
+  const [theirs, setTheirs] = useState<Met<T> | null>(null);
+  const attempt = async ({ id }: T, work: () => Promise<unknown>): Promise<boolean> => {
+    try {
+      await work();
+    } catch (ex) {
+      const found = await readTheirs(ex, () => read(id));
+      setTheirs(() => found);
+      tellChanged();
+      return false;
+    }
+    return true;
+  };
+  return { theirs, held: theirs && theirs !== "removed" ? theirs : item, attempt };
+}
+
+/** Read what someone else has made of a record; raises the fault of the call again if it is not about that. */
+async function readTheirs<T extends { change: string | null }>(fault: unknown, read: () => Promise<T>): Promise<Met<T>> {
+  if (!(fault instanceof ApiFault) || ![404, 412].includes(fault.status)) throw fault;
+  try {
+    const found = await read();
+    return found.change === "removed" ? "removed" : found;
+  } catch (ex) {
+    if (ex instanceof ApiFault && ex.status === 404) return "removed";
+    throw ex;
+  }
+}
 
 interface TheirsProps {
   /** The fields that are compared, with the name of each for people. */
   fields: readonly (readonly [field: string, name: string])[];
-  theirs: Readonly<Record<string, unknown>>;
+  theirs: Met<Readonly<Record<string, unknown>>>;
   mine: Readonly<Record<string, unknown>>;
   busy: boolean;
+  /** Save mine: over theirs, or as a new one. */
   save: () => void;
   /** Leave it as someone else made it. */
   keep: () => void;
 }
 
 export function Theirs({ fields, theirs, mine, busy, save, keep }: TheirsProps): JSX.Element {
+  if (theirs === "removed") {
+    return (
+      <section class="theirs" aria-label="What someone else has made of it">
+        <p role="alert">Someone else has removed it meanwhile, so nothing is saved yet. Choose:</p>
+        <p class="actions"><Button disabled={busy} onClick={keep}>Leave it removed</Button><Button disabled={busy} onClick={save}>Add it again</Button></p>
+      </section>
+    );
+  }
   const differ = fields.filter(([field]) => shownValue(theirs[field]) !== shownValue(mine[field]));
   return (
     <section class="theirs" aria-label="What someone else has made of it">
       {differ.length === 0
         ? <p role="alert">Someone else has made the same of it.</p>
-        : <><p role="alert">Someone else has changed it meanwhile, so nothing is saved yet. Choose:</p>
+        : <><p role="alert">Someone else has changed it meanwhile, so nothing is done yet. Choose:</p>
           <dl>{differ.map(([field, name]) => <div key={field}><dt>{name}</dt><dd><span class="quiet">theirs</span> <Old value={theirs[field]} /> <span class="quiet">yours</span> <New value={mine[field]} /></dd></div>)}</dl></>}
       <p class="actions"><Button disabled={busy} onClick={keep}>Keep theirs</Button><Button disabled={busy} onClick={save}>Save mine over it</Button></p>
     </section>

@@ -87,6 +87,7 @@ function Tokens(): JSX.Element {
     <section class="panel" aria-labelledby="my-tokens"><h2 id="my-tokens">Personal tokens</h2>
       <p class="quiet">For <code>git push</code> and scripts: they act as you, with a part of what you may do.</p>
       <Refusal text={call.faults.text} />
+      {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data?.total === 0 && <Empty title="No personal tokens" />}
       <ul class="rows">{found.data?.items.map((each) => (
         <li key={each.id}><span><bdi>{each.name}</bdi> <code>{each.preview}</code>{each.role && <Badge>{each.role}</Badge>}<br />

@@ -104,6 +104,7 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
         <p class="secret"><code>git clone {clone}</code><Copy text={`git clone ${clone}`} label="Copy the clone command" /></p>
         <Upstream name={name} />
         <h3>Projects</h3>
+        {projects.error && <Failure error={projects.error} retry={projects.reload} />}
         {projects.data?.total === 0 && <p class="quiet">None yet.</p>}
         <ul class="rows">{projects.data?.items.map((each) => (
           <li key={each.name}><span><a href={projectPath(name, each.name)}>{each.title ?? each.name}</a> <span class="quiet">publish {each.publishNumber}, {count(each.redirects)} redirects</span></span>{each.review === "required" && <Badge>Review required</Badge>}</li>
@@ -133,7 +134,7 @@ function Upstream({ name }: { name: string }): JSX.Element | null {
     toast(text);
   });
   if (!asked) return <p class="actions"><Button onClick={() => ask({ upstream: "shown" })}>Show the upstream</Button></p>;
-  if (found.error) return <p class="quiet">{found.error.message}</p>;
+  if (found.error) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return null;
   const { url, mode, status, ahead, behind, fault, syncedAt, branches, suspended } = found.data;
   const refused = branches.filter((each) => each.fault);
@@ -164,6 +165,7 @@ function Archived({ done }: { done: () => void }): JSX.Element | null {
     done();
     toast(`The namespace ${namespace} is restored.`);
   });
+  if (found.error) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data?.total) return null;
   return (
     <section aria-labelledby="archived"><h2 id="archived">Archived</h2><Refusal text={call.faults.text} />

@@ -82,6 +82,7 @@ function Form({ user, done }: { user: User | null; done: () => void }): JSX.Elem
         <Field label={user ? "New password" : "Password"} name="password" type="password" autocomplete="new-password" required={!user} value={values.password} onInput={(password) => set({ password })} problem={fields["password"]} help={user ? "Empty: it stays." : undefined} />
         <div class="two"><Field label="First name" name="firstname" value={values.firstname} onInput={(firstname) => set({ firstname })} problem={fields["firstname"]} />
           <Field label="Last name" name="lastname" value={values.lastname} onInput={(lastname) => set({ lastname })} problem={fields["lastname"]} /></div>
+        {roles.error && <Failure error={roles.error} retry={roles.reload} />}
         <fieldset><legend>Roles</legend><p class="actions">{names.map((name) => (
           <Check key={name} label={name} checked={held.includes(name)} onChange={(on) => {
             setHeld(on ? [...held, name] : held.filter((each) => each !== name));
@@ -104,6 +105,7 @@ function UserSessions({ id }: { id: string }): JSX.Element {
     await remove("/api/user/{id}/sessions", { path: { id } });
     found.reload();
   });
+  if (found.error) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return <p class="quiet" />;
   return (
     <section aria-label="Sessions">

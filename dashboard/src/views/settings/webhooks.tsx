@@ -80,6 +80,7 @@ function Deliveries({ namespace, id, writes }: { namespace: string; id: string; 
   return (
     <>
       <Refusal text={call.faults.text} />
+      {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data?.total === 0 && <p class="quiet">Nothing was sent yet.</p>}
       <ul class="rows">{found.data?.items.map((each) => (
         <li key={each.id}><span><Badge tone={each.status === "delivered" ? "good" : each.status === "failed" ? "bad" : "warn"}>{each.status}</Badge> {each.type} <span class="quiet"><Time at={each.createdAt} />, {each.tries} {each.tries === 1 ? "try" : "tries"}</span></span>
