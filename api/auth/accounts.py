@@ -147,10 +147,10 @@ class Accounts:
                 raise Forbidden(f"The account of {user.username} is not active.")
             return user_principal(user, grants_by_role(connection))
 
-    def window(self, limit: int, offset: int) -> tuple[list[User], int]:
-        """Return a window of the accounts, and their total number."""
+    def window(self, limit: int, offset: int, text: str = "") -> tuple[list[User], int]:
+        """Return a window of the accounts whose names contain a text, and the number of all those."""
         with self.state.database.reading() as connection:
-            return users.list_users(connection, limit, offset)
+            return users.list_users(connection, limit, offset, text)
 
     def roles(self) -> list[Role]:
         """Return all roles, the built-in ones first."""

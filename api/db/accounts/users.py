@@ -5,7 +5,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    bindparam,
+    delete,
+    false,
+    func,
+    insert,
+    or_,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from api.db.tables import user_roles, users
@@ -75,11 +88,20 @@ def lock_user(connection: Connection, number: int) -> User | None:
     return None if row is None else _with_roles(connection, [row])[0]
 
 
-def list_users(connection: Connection, limit: int, offset: int) -> tuple[list[User], int]:
-    """Return a window of the users, oldest first, and their total number."""
-    total = int(connection.execute(select(func.count()).select_from(users)).scalar_one())
-    rows = connection.execute(select(users).order_by(users.c.id).limit(limit).offset(offset)).all()
+def list_users(connection: Connection, limit: int, offset: int, text: str = "") -> tuple[list[User], int]:
+    """Return a window of the users whose names contain a text, oldest first, and the number of all those."""
+    wanted = _is_called(text) if text else true()
+    total = int(connection.execute(select(func.count()).select_from(users).where(wanted)).scalar_one())
+    rows = connection.execute(select(users).where(wanted).order_by(users.c.id).limit(limit).offset(offset)).all()
     return _with_roles(connection, rows), total
+
+
+def _is_called(text: str) -> ColumnElement[bool]:
+    if "\0" in text:  # in no name, and refused by PostgreSQL
+        return false()
+    names = users.c.username + " " + users.c.firstname + " " + users.c.lastname
+    # SQLite's lower() changes ASCII alone: https://sqlite.org/lang_corefunc.html#lower
+    return or_(names.contains(text, autoescape=True), func.lower(names).contains(text.lower(), autoescape=True))
 
 
 def active_users(connection: Connection) -> list[User]:

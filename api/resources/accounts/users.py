@@ -11,7 +11,7 @@ from api.db.timestamps import dump_time
 from api.http.guard.access import any_principal, grants, principal_of
 from api.http.guard.content_body import read_content
 from api.http.request.json_body import clear_fields
-from api.http.request.parameters import read_id, read_window
+from api.http.request.parameters import read_id, read_text, read_window
 from api.http.response.paging import write_window
 from api.runtime.jobs.background import run_in_thread
 from api.runtime.jobs.password_checks import PasswordChecks
@@ -26,9 +26,9 @@ class Users:
 
     @grants("user", "read")
     async def on_get(self, req: Request, resp: Response) -> None:
-        """Show a window of the accounts, in the order of creation."""
+        """Show a window of the accounts, in the order of creation: those whose names contain the text `q`."""
         limit, offset = read_window(req)
-        found, total = await run_in_thread(self._accounts.window, limit, offset)
+        found, total = await run_in_thread(self._accounts.window, limit, offset, read_text(req, "q") or "")
         write_window(resp, [show_user(user) for user in found], total, limit, offset)
 
     @grants("user", "write")

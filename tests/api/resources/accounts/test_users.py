@@ -59,6 +59,18 @@ def test_accounts_are_listed_in_windows(here: World, admin: str) -> None:
     assert here.call("GET", "/api/users?limit=-1", admin).status == 400
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("lovE", ["ada"]), ("Ada%20L", ["ada"]), ("ROOT%20", ["root"]), ("%C3%89m", ["root"]), ("_", []), ("%00", [])],
+)
+def test_accounts_are_searched_by_their_names(here: World, admin: str, text: str, found: list[str]) -> None:
+    here.call("PATCH", "/api/user/2", admin, {"firstname": "Ada", "lastname": "Lovelace"})
+    here.call("PATCH", "/api/user/1", admin, {"firstname": "Émile", "lastname": "Roux"})
+    answer = shaped(here.call("GET", f"/api/users?q={text}", admin), "user-list")
+    assert [each["username"] for each in answer["items"]] == found
+    assert answer["total"] == len(found)
+
+
 def test_no_answer_holds_a_password_or_its_hash(here: World, admin: str) -> None:
     for url in ("/api/users", "/api/user/1", "/api/me"):
         body = here.call("GET", url, admin).body
