@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fillPath } from "../src/api/paths.ts";
+import { curlOf, detailOf, exampleOf, hasWords, operationsOf } from "../src/state/api_reference.ts";
 import { can } from "../src/state/grants.ts";
 import { preview } from "../src/state/preview.ts";
 import { matchPath } from "../src/state/match.ts";
@@ -9,7 +10,7 @@ import { faultsOf, fieldOf } from "../src/state/faults.ts";
 import { splitRegex } from "../src/state/regex.ts";
 import { signInFault } from "../src/state/sign_in_fault.ts";
 import { agentsAfter, curveOf, stepsOf, takenText } from "../src/state/taken.ts";
-import { ago, bytes, countText, daysFromNow, duration, plural, splitEnd } from "../src/state/words.ts";
+import { ago, bytes, countText, daysFromNow, duration, fromLocalInput, localInput, plural, splitEnd } from "../src/state/words.ts";
 
 test("a path gets its parameters encoded, and only the given part of its query", () => {
   assert.equal(fillPath("/api/namespace/{namespace}", { namespace: "a/b c" }), "/api/namespace/a%2Fb%20c");
@@ -125,4 +126,64 @@ test("the curve has a sentence for who cannot see it", () => {
   assert.equal(takenText({ agents: 1, current: 1, publishedAt, taken: taken.slice(0, 1) }), "1 of 1 agent serves it, after 2 s");
   assert.equal(takenText({ agents: 5, current: 2, publishedAt, taken }), "2 of 5 agents serve it");
   assert.equal(takenText({ agents: 0, current: 0, publishedAt, taken: [] }), "No agent is online to take it.");
+});
+
+test("a local time goes into a field of the browser and comes back as the API writes it", () => {
+  assert.equal(fromLocalInput(localInput("2027-01-31T10:30:00Z")), "2027-01-31T10:30:00Z");
+  assert.equal(fromLocalInput(localInput("2027-07-31T10:30:59Z")), "2027-07-31T10:30:59Z");
+  assert.deepEqual([localInput(""), localInput("soon"), fromLocalInput(""), fromLocalInput("0202-01-31T10:30")], ["", "", "", ""]);
+});
+
+const CONTRACT = {
+  paths: {
+    "/api/role/{name}": {
+      parameters: [{ $ref: "#/components/parameters/name" }],
+      get: { summary: "One role", tags: ["Identity"], "x-grant": ["role", "read"], responses: { 200: { description: "The role." } } },
+      put: {
+        summary: "Change it", "x-grant": [["role", "write"], ["user", "write"]], responses: { 404: { $ref: "#/components/responses/NotFound" } },
+        parameters: [{ name: "page size", in: "query", required: true, schema: { type: "integer", minimum: 1, maximum: 9, default: 5 } }],
+        requestBody: { content: { "application/json": { schema: { $ref: "#/components/schemas/role" } } } },
+      },
+    },
+    "/login": { post: { summary: "Sign in", "x-grant": "public" } },
+  },
+  components: {
+    parameters: { name: { name: "name", in: "path", required: true, description: "Its name.", schema: { type: "string", maxLength: 50 } } },
+    responses: { NotFound: { description: "There is none." } },
+    schemas: {
+      role: { type: "object", required: ["grants"], properties: { note: { type: ["string", "null"], "x-must": "be short" }, grants: { type: "array", minItems: 1, items: { $ref: "#/components/schemas/grant" } } } },
+      grant: { type: "object", required: ["action", "id"], properties: { action: { description: "What.", enum: ["it's", "write"] }, id: { type: "string", pattern: "^[0-9a-f]{16}$" } } },
+    },
+  },
+} as const;
+
+test("the reference has each call with its parameters, the fields of its body and its grant", () => {
+  const [read, write, login] = operationsOf(CONTRACT);
+  assert.ok(read && write && login);
+  assert.deepEqual([read, write, login].map((each) => `${each.method} ${each.path} ${each.group}`), ["GET /api/role/{name} Identity", "PUT /api/role/{name} Other", "POST /login Other"]);
+  assert.ok(hasWords(write, "put Role") && !hasWords(read, "put role"));
+  const { parts, grant, responses } = detailOf(CONTRACT, write, "http://w");
+  assert.equal(grant, "role:write or user:write");
+  assert.deepEqual(responses, [["404", "There is none."]]);
+  assert.deepEqual(parts.map((each) => [each.where, each.name, each.type, each.required, each.limits, each.about]), [
+    ["path", "name", "string", true, "at most 50 characters", "Its name."],
+    ["query", "page size", "integer", true, "1 to 9; by default 5", ""],
+    ["body", "note", "string or null", false, "must be short", ""],
+    ["body", "grants", "array of object", true, "at least 1 items", ""],
+    ["body", "grants[].action", "it's | write", true, "", "What."],
+    ["body", "grants[].id", "string", true, "must match ^[0-9a-f]{16}$", ""],
+  ]);
+  assert.deepEqual([detailOf(CONTRACT, read, "").grant, detailOf(CONTRACT, login, "").grant], ["role:read", "nothing, not even a sign-in"]);
+});
+
+test("a call for curl has an example of its body, safe in a shell", () => {
+  const [, write, login] = operationsOf(CONTRACT);
+  assert.ok(write && login);
+  const body = { grants: [{ action: "it's", id: "0123456789abcdef" }] };
+  assert.deepEqual(exampleOf(CONTRACT, CONTRACT.components.schemas.role), body);
+  assert.equal(curlOf(CONTRACT, write, "http://w"), [
+    `curl -X PUT -H "Authorization: Bearer $TOKEN" 'http://w/api/role/{name}?page size={page size}' \\`,
+    `  -H 'Content-Type: application/json' --data '{"grants":[{"action":"it'\\''s","id":"0123456789abcdef"}]}'`,
+  ].join("\n"));
+  assert.equal(curlOf(CONTRACT, login, "http://w"), "curl -X POST 'http://w/login'");
 });

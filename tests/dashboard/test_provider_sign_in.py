@@ -143,7 +143,7 @@ def test_a_person_whose_sign_in_fails_gets_back_to_the_sign_in_with_words(
     assert page.url == f"{site.url}/"
     page.get_by_role("button", name=WITH_PROVIDER).click()
     page.get_by_role("link", name="Cancel").click()
-    expect(page.get_by_role("alert")).to_contain_text("The identity provider refused the sign-in")
+    expect(page.get_by_role("alert")).to_contain_text("The OpenID Connect provider refused the sign-in")
     assert page.url == f"{site.url}/"
     page.reload()
     expect(page.get_by_role("heading", name="Sign in to Waypost")).to_be_visible()

@@ -1,15 +1,21 @@
 """The settings in the dashboard: accounts, roles, tokens, sessions, webhooks, namespaces, audit; and the agents."""
 
+import json
+import re
+import shlex
 from collections.abc import Callable
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
+from schemas import check
+from schemas.contract import operations
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
 from tests.dashboard.test_pages import violations
 from tests.e2e.world import PASSWORD, World, redirect
+from tests.service import wait_until
 
 Opens = Callable[..., Page]
 
@@ -30,13 +36,56 @@ def test_a_user_is_added_given_a_role_and_deactivated(world: World, new_page: Op
     users = world.root.get("/api/users", limit=1000)["items"]
     [made] = [each for each in users if each["username"] == name]
     assert made["roles"] == ["publisher"]
-    page.goto("/dashboard/settings/users?page=" + str(-(-len(users) // 50)) + f"&edit={made['id']}")
+    page.goto(f"/dashboard/settings/users?edit={made['id']}&page=99")  # a link to a user of another page of the table
     page.get_by_role("button", name="Sign out everywhere").click()
     expect(page.get_by_text("Not signed in anywhere")).to_be_visible()
     page.get_by_label("May sign in").uncheck()
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("dialog")).to_be_hidden()
     world.nobody.ask("POST", "/auth/login", 403, json={"username": name, "password": PASSWORD})
+    page.goto("/dashboard/settings/users")
+    page.get_by_label("Search the names").fill(name)
+    expect(page.locator("tbody tr")).to_have_count(1)
+    assert f"q={name}" in page.url
+    page.get_by_role("link", name=name).click()
+    page.get_by_role("button", name="Remove the account").click()
+    question = page.get_by_role("dialog", name=f"Remove the account {name}?")
+    question.get_by_role("button", name="Cancel").click()
+    expect(question).to_be_hidden()
+    assert world.root.get("/api/users", q=name)["total"] == 1
+    page.get_by_role("button", name="Remove the account").click()
+    question.get_by_role("button", name="Remove the account").click()
+    expect(page.get_by_text("No user fits")).to_be_visible()
+    assert world.root.get("/api/users", q=name)["total"] == 0
+
+
+def test_a_password_is_changed_and_a_wrong_current_one_is_said_beside_its_field(world: World, new_page: Opens) -> None:
+    user = world.user("viewer")
+    page = new_page(refused=403)
+    sign_in(page, user, "/dashboard/settings")
+    page.get_by_label("Current password").fill("not the password")
+    page.get_by_label("New password").fill(PASSWORD + " 2")
+    page.get_by_role("button", name="Change the password").click()
+    expect(page.get_by_role("alert")).to_contain_text("The current password is incorrect.")
+    expect(page.get_by_label("New password")).to_have_value(PASSWORD + " 2")
+    page.get_by_label("Current password").fill(PASSWORD)
+    page.get_by_role("button", name="Change the password").click()
+    expect(page.get_by_text("The password is changed.")).to_be_visible()
+    world.nobody.ask("POST", "/auth/login", 200, json={"username": user, "password": PASSWORD + " 2"})
+
+
+def test_who_may_do_everything_in_one_namespace_is_offered_no_settings_of_the_service(
+    world: World, new_page: Opens
+) -> None:
+    namespace = world.namespace()
+    grants = [{"namespace": namespace, "project": "*", "resource": "*", "action": "*"}]
+    world.person("admin").ask("POST", "/api/roles", 201, json={"name": namespace, "grants": grants})
+    page = new_page()
+    sign_in(page, world.user(namespace), "/dashboard/settings/namespaces")
+    expect(page.get_by_role("link", name=namespace)).to_be_visible()
+    tabs = page.get_by_role("navigation", name="Settings").get_by_role("link")
+    assert tabs.all_inner_texts() == ["Your account", "Namespaces", "Webhooks", "API reference"]
+    expect(page.get_by_role("button", name="Add a namespace")).to_have_count(0)
 
 
 def test_a_weak_password_is_refused_beside_its_field(world: World, new_page: Opens) -> None:
@@ -52,10 +101,10 @@ def test_a_weak_password_is_refused_beside_its_field(world: World, new_page: Ope
 def test_openid_connect_and_the_identity_of_a_user_are_told(world: World, new_page: Opens) -> None:
     page = new_page(refused=404)
     sign_in(page, world.user("admin"), "/dashboard/settings/users")
-    page.get_by_role("button", name="Look at the provider").click()
+    page.get_by_role("button", name="Check OpenID Connect").click()
     expect(page.get_by_text("not set up")).to_be_visible()
     page.locator("tbody").get_by_role("link").first.click()
-    page.get_by_role("button", name="Show the identity at the provider").click()
+    page.get_by_role("button", name="Show the OpenID Connect identity").click()
     expect(page.get_by_text("This user signs in with a password alone.")).to_be_visible()
     assert violations(page) == []
 
@@ -73,6 +122,16 @@ def test_a_role_is_made_of_grants(world: World, new_page: Opens) -> None:
     expect(page.get_by_role("link", name=name)).to_be_visible()
     grants = [{"namespace": "shop", "project": "*", "resource": "redirect", "action": "read"}]
     assert world.root.get(f"/api/role/{name}")["grants"] == grants
+    page.get_by_role("link", name=name).click()
+    page.get_by_role("button", name="Remove the role").click()
+    question = page.get_by_role("dialog", name=f"Remove the role {name}?")
+    assert violations(page) == []
+    page.keyboard.press("Escape")  # closes the question, not the form under it
+    expect(question).to_be_hidden()
+    page.get_by_role("button", name="Remove the role").click()
+    question.get_by_role("button", name="Remove the role").click()
+    expect(page.get_by_role("link", name=name)).to_have_count(0)
+    world.root.ask("GET", f"/api/role/{name}", 404)
 
 
 def test_an_api_token_is_shown_once_rotated_and_removed(world: World, new_page: Opens) -> None:
@@ -87,13 +146,27 @@ def test_an_api_token_is_shown_once_rotated_and_removed(world: World, new_page: 
     page.get_by_role("button", name="I have kept it").click()
     expect(page.get_by_text(token)).to_have_count(0)
     page.get_by_role("button", name=f"Rotate {name}").click()
+    page.get_by_role("button", name="Rotate", exact=True).click()  # an agent that runs has a day
     newer = page.locator(".secret code").inner_text()
     assert newer != token
     assert _reads(world, place.path, newer)
+    assert _reads(world, place.path, token)
+    page.get_by_role("button", name="I have kept it").click()
+    page.get_by_role("button", name=f"Rotate {name}").click()
+    page.get_by_label("The old value is valid").select_option("it ends at once")
+    assert violations(page) == []
+    page.get_by_role("button", name="Rotate", exact=True).click()
+    newest = page.locator(".secret code").inner_text()
+    assert [_reads(world, place.path, each) for each in (newer, newest)] == [False, True]
     page.get_by_role("button", name="I have kept it").click()
     page.get_by_role("button", name=f"Remove {name}").click()
+    question = page.get_by_role("dialog", name=f"Remove the token {name}?")
+    question.get_by_role("button", name="Cancel").click()
+    assert _reads(world, place.path, newest)
+    page.get_by_role("button", name=f"Remove {name}").click()
+    question.get_by_role("button", name="Remove the token").click()
     expect(page.get_by_role("button", name=f"Remove {name}")).to_have_count(0)
-    assert not _reads(world, place.path, newer)
+    assert not _reads(world, place.path, newest)
 
 
 def _reads(world: World, path: str, token: str) -> bool:
@@ -115,7 +188,12 @@ def test_a_personal_token_is_made_and_removed_and_other_browsers_are_signed_out(
     expect(page.locator(".secret code")).to_be_visible()
     assert violations(page) == []
     page.get_by_role("button", name="I have kept it").click()
-    page.get_by_role("button", name="Remove", exact=True).click()
+    page.get_by_role("button", name="Rotate laptop").click()
+    page.get_by_role("button", name="Rotate", exact=True).click()
+    page.get_by_role("button", name="I have kept it").click()
+    page.get_by_role("button", name="Remove laptop").click()
+    question = page.get_by_role("dialog", name="Remove your token laptop?")
+    question.get_by_role("button", name="Remove the token").click()
     expect(page.get_by_text("No personal tokens")).to_be_visible()
     page.get_by_role("button", name="Sign out everywhere else").click()
     expect(page.get_by_role("button", name="Sign out everywhere else")).to_be_hidden()
@@ -133,8 +211,9 @@ def test_a_namespace_is_made_with_a_project_archived_and_restored(world: World, 
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text(f"/git/{name}.git").first).to_be_visible()
     dialog.get_by_label("New project").fill("www")
+    dialog.get_by_label("Title").fill("The site")
     dialog.get_by_role("button", name="Add the project").click()
-    expect(dialog.get_by_role("link", name="www")).to_be_visible()
+    expect(dialog.get_by_role("link", name="The site")).to_be_visible()
     assert violations(page) == []
     dialog.get_by_label("To archive it").fill(name)
     dialog.get_by_role("button", name="Archive the namespace").click()
@@ -159,23 +238,181 @@ def test_a_webhook_is_added_and_its_fault_is_told(world: World, new_page: Opens)
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_text("stopped", exact=True)).to_be_visible()
     page.get_by_role("button", name="Remove", exact=True).click()
+    question = page.get_by_role("dialog", name="Remove the webhook?")
+    expect(question).to_contain_text("https://hooks.example.org/waypost")
+    question.get_by_role("button", name="Cancel").click()
+    assert world.root.get(f"/api/namespace/{namespace}/webhooks")["total"] == 1
+    page.get_by_role("button", name="Remove", exact=True).click()
+    question.get_by_role("button", name="Remove the webhook").click()
     expect(page.get_by_text("No webhooks")).to_be_visible()
+    assert world.root.get(f"/api/namespace/{namespace}/webhooks")["total"] == 0
 
 
-def test_the_audit_log_is_filtered_by_the_address(world: World, new_page: Opens) -> None:
+def test_a_webhook_is_changed_pinged_and_each_attempt_is_shown(world: World, new_page: Opens) -> None:
+    place = world.place()
+    hooks = f"{place.space}/webhooks"
+    place.root.ask("POST", hooks, 201, json={"url": "https://hooks.example.org/first"})
     page = new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    sign_in(page, world.user("admin"), f"/dashboard/settings/webhooks?namespace={place.namespace}")
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("URL").fill("https://hooks.invalid/second")
+    page.get_by_label("All projects").uncheck()
+    expect(page.get_by_role("button", name="Save the webhook")).to_be_disabled()
+    page.get_by_label("shop", exact=True).check()
+    page.get_by_label("All events").uncheck()
+    page.get_by_label("agent.failing").check()
+    assert violations(page) == []
+    page.get_by_role("button", name="Save the webhook").click()
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    [hook] = world.root.get(hooks)["items"]
+    assert (hook["projects"], hook["events"]) == (["shop"], ["agent.failing"])
+    page.get_by_role("button", name="Ping").click()
+    expect(page.get_by_text("A ping is sent.")).to_be_visible()
+    path = f"{place.space}/webhook/{hook['id']}/deliveries"
+    wait_until(lambda: all(each["tries"] for each in place.root.get(path)["items"]) or None, 30, "an attempt")
+    assert not [url for url in asked if "deliveries" in url]  # nothing is read that is closed
+    page.get_by_text("Deliveries", exact=True).click()
+    page.get_by_text("1 try").click()
+    expect(page.locator(".attempts")).to_contain_text("name_not_resolved")
+    expect(page.locator(".attempts pre")).to_contain_text('"type":"ping"')
+    assert violations(page) == []
+
+
+def test_a_delivery_is_sent_again(world: World, new_page: Opens) -> None:
+    namespace = world.namespace()
+    hook = world.root.ask(
+        "POST", f"/api/namespace/{namespace}/webhooks", 201, json={"url": "https://hooks.example.org/x"}
+    ).json()
+    delivery = {
+        "id": 7, "webhookId": "msg_7", "event": None, "type": "ping", "status": "failed", "tries": 8,
+        "createdAt": "2027-01-31T00:00:00Z", "nextAttemptAt": None, "finishedAt": "2027-01-31T08:00:00Z",
+    }  # fmt: skip
+    page = new_page()
+    sent: list[str] = []
+    base = f"**/api/namespace/{namespace}/webhook/{hook['id']}"
+    # A failed delivery takes eight attempts, over hours.
+    page.route(f"{base}/deliveries*", lambda route: route.fulfill(json={"items": [delivery], "total": 1}))
+
+    def again(route: Route) -> None:
+        sent.append(route.request.method)
+        delivery.update(status="pending")
+        route.fulfill(status=202, json=delivery)
+
+    page.route(f"{base}/delivery/7/redeliver", again)
+    sign_in(page, world.user("admin"), f"/dashboard/settings/webhooks?namespace={namespace}")
+    page.get_by_text("Deliveries", exact=True).click()
+    page.get_by_role("button", name="Send delivery 7 again").click()
+    expect(page.get_by_text("pending")).to_be_visible()
+    assert sent == ["POST"]
+
+
+def test_the_settings_of_a_project_are_published_and_it_is_deleted(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/settings/namespaces?name={place.namespace}")
+    page.get_by_role("link", name="Settings of shop").click()
+    dialog = page.get_by_role("dialog", name=f"Project shop of {place.namespace}")
+    dialog.get_by_label("Title").fill("The shop")
+    dialog.get_by_label("Description").fill("All that is sold")
+    dialog.get_by_label("Review").select_option("required")
+    assert violations(page) == []
+    dialog.get_by_role("button", name="Save the settings").click()
+    expect(page.get_by_role("link", name="The shop")).to_be_visible()
+    found = place.get("")
+    assert (found["title"], found["description"], found["review"]) == ("The shop", "All that is sold", "required")
+    page.get_by_role("link", name="Settings of shop").click()
+    expect(dialog.get_by_role("button", name="Delete the project")).to_be_disabled()
+    dialog.get_by_label("To delete the project").fill("shop")
+    dialog.get_by_role("button", name="Delete the project").click()
+    expect(page.get_by_text("None yet.")).to_be_visible()
+    assert world.root.get(f"{place.space}/projects")["total"] == 0
+
+
+def test_an_upstream_is_set_synced_suspended_changed_and_removed(world: World, new_page: Opens) -> None:
+    namespace = world.namespace()
+    page = new_page(refused=404)
+    sign_in(page, world.user("admin"), f"/dashboard/settings/namespaces?name={namespace}&upstream=shown")
+    page.get_by_role("button", name="Set an upstream").click()
+    page.get_by_label("URL").fill("https://127.0.0.1:1/press.git")  # nothing answers there
+    page.get_by_label("Mode").select_option("mirror")
+    page.get_by_label("Password or token").fill("a secret of the host")
+    assert violations(page) == []
+    page.get_by_role("button", name="Save the upstream").click()
+    upstream = page.get_by_role("region", name="Upstream")
+    expect(upstream).to_contain_text("https://127.0.0.1:1/press.git")
+    upstream.get_by_role("button", name="Sync now").click()
+    expect(page.get_by_text("A sync has begun.")).to_be_visible()
+    upstream.get_by_role("button", name="Suspend").click()
+    expect(upstream).to_contain_text("suspended")
+    upstream.get_by_role("button", name="Change").click()
+    page.get_by_label("Branch").fill("main")
+    page.get_by_role("button", name="Save the upstream").click()
+    expect(upstream).to_be_visible()
+    found = world.root.get(f"/api/namespace/{namespace}/upstream")
+    assert (found["branch"], found["mode"], found["hasPassword"]) == ("main", "mirror", True)
+    if found["suspended"]:
+        upstream.get_by_role("button", name="Resume").click()
+    expect(upstream.get_by_role("button", name="Sync now")).to_be_visible()
+    upstream.get_by_role("button", name="Remove").click()
+    page.get_by_role("dialog", name=f"Remove the upstream of {namespace}?").get_by_role(
+        "button", name="Remove the upstream"
+    ).click()
+    page.get_by_role("button", name="Show the upstream").click()
+    expect(page.get_by_text("No upstream")).to_be_visible()
+
+
+def test_the_audit_log_is_filtered_by_the_address_also_after_back(world: World, new_page: Opens) -> None:
+    page = new_page(timezone_id="Asia/Kolkata")
     user = world.user("admin")
     sign_in(page, user, "/dashboard/settings/audit")
     page.get_by_label("Who").fill(user)
     page.get_by_label("Who").press("Enter")
     expect(page.locator("tbody tr").first).to_contain_text(user)
     assert f"actor={user}" in page.url
+    page.get_by_label("Until").fill("2026-01-31T05:30")  # as the clock of the person shows it
+    expect(page.get_by_text("No entry fits")).to_be_visible()
+    assert "until=2026-01-31T00%3A00%3A00Z" in page.url
+    page.go_back()
+    expect(page.get_by_label("Until")).to_have_value("")
+    expect(page.locator("tbody tr").first).to_contain_text(user)
+    page.go_back()
+    expect(page.get_by_label("Who")).to_have_value("")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export the whole log").click()
+    lines = download.value.path().read_text().splitlines()
+    assert json.loads(lines[-1])["head"]
+
+
+def test_the_reference_of_the_api_says_what_each_call_takes_with_a_valid_example(world: World, new_page: Opens) -> None:
+    page = new_page()
+    sign_in(page, world.user("viewer"), "/dashboard/settings/api")
+    page.locator(".operation").first.wait_for()
+    page.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
+    expect(page.locator(".operation .secret")).to_have_count(page.locator(".operation").count())
+    calls = [
+        shlex.split(each.replace("\\\n", " ")) for each in page.locator(".operation .secret code").all_inner_texts()
+    ]
+    taken = {(each.method, each.path): each.request for each in operations() if each.request}
+    shown = {}
+    for call in calls:
+        method = call[call.index("-X") + 1] if "-X" in call else "GET"
+        path = next(each for each in call if each.startswith("http")).removeprefix(world.service.url).partition("?")[0]
+        if (method, path) in taken:
+            shown[method, path] = json.loads(call[call.index("--data") + 1])
+    assert shown.keys() == taken.keys()
+    assert {call: found for call, body in shown.items() if (found := check(taken[call], body))} == {}
+    roles = page.locator(".operation", has_text="POST/api/roles")
+    expect(roles).to_contain_text("Needs role:write.")
+    expect(roles.locator(".parts > div", has_text="grants[].action")).to_contain_text("body, required")
 
 
 def test_the_reference_of_the_api_is_searched(world: World, new_page: Opens) -> None:
     page = new_page()
     sign_in(page, world.user("viewer"), "/dashboard/settings/api")
     page.get_by_label("Search the calls").fill("rollback")
+    expect(page).to_have_url(re.compile("q=rollback"))
     page.get_by_text("/rollback", exact=False).first.click()
     expect(page.get_by_text("curl -X POST").first).to_be_visible()
     expect(page.get_by_role("link", name="Users")).to_have_count(0)

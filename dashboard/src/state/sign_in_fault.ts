@@ -1,13 +1,13 @@
 // What a failed login with the identity provider means, by the code that the service puts into the address.
 
 const WORDS: Record<string, string> = {
-  openid_disabled: "Sign-in with an identity provider is not set up here. Sign in with your password.",
+  openid_disabled: "Sign-in with OpenID Connect is not set up here. Sign in with your password.",
   openid_failed:
-    "The identity provider refused the sign-in, or its answer was not valid. Try again. If it fails again, ask an administrator: the log of the service has the reason.",
+    "The OpenID Connect provider refused the sign-in, or its answer was not valid. Try again. If it fails again, ask an administrator: the log of the service has the reason.",
   openid_state_invalid: "This sign-in took longer than ten minutes, was begun in another browser, or was used before. Sign in again.",
-  openid_unavailable: "The identity provider does not answer as it should. Try again in a minute.",
+  openid_unavailable: "The OpenID Connect provider does not answer as it should. Try again in a minute.",
   too_many_attempts: "Too many sign-ins have failed. Try again in five minutes.",
-  user_not_exist: "The identity provider knows you, but you have no account here. Ask an administrator for one.",
+  user_not_exist: "The OpenID Connect provider knows you, but you have no account here. Ask an administrator for one.",
 };
 
 /** Return the words of a code; any other code, which anybody can write into an address, is a failure without a reason. */

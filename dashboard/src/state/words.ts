@@ -51,3 +51,15 @@ export function duration(seconds: number): string {
   if (seconds > 0 && seconds < 1) return `${Math.max(1, Math.round(seconds * 1000))} ms`;
   return seconds < 10 ? `${Math.round(seconds * 10) / 10} s` : `${Math.round(seconds)} s`;
 }
+
+/** Return a time of the API as a field of the browser for local times writes it; empty for none. */
+export function localInput(time: string): string {
+  const at = new Date(time);
+  if (!time || Number.isNaN(at.getTime())) return "";
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, at.getUTCSeconds() ? 19 : 16);
+}
+
+/** Return the local time of such a field as the API writes it; empty for none, and for a year that is still being typed. */
+export function fromLocalInput(text: string): string {
+  return /^[1-9]\d{3}-/.test(text) ? `${new Date(text).toISOString().slice(0, 19)}Z` : "";
+}

@@ -2,16 +2,21 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get, patch, post, remove } from "../../api/client.ts";
+import type { components } from "../../api/schema.d.ts";
 import { preview } from "../../state/preview.ts";
 import { me } from "../../api/session.ts";
 import { Badge, Button, Empty, Failure, Field, Time } from "../../components/basics.tsx";
+import { Confirm } from "../../components/confirm.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx";
 import { writtenGrants } from "../../components/grants_editor.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
 import { toast } from "../../components/toast.tsx";
 import { useLoad } from "../../state/load.ts";
 import { daysFromNow } from "../../state/words.ts";
+import { RotateDialog } from "./rotate.tsx";
 import { SettingsPage } from "./settings_page.tsx";
+
+type PersonalToken = components["schemas"]["token-list.schema"]["items"][number];
 
 export default function Account(): JSX.Element {
   if (preview.value) return <SettingsPage title="No accounts"><Empty title="A preview has no accounts"><p>It answers this machine alone, and without a login.</p></Empty></SettingsPage>;
@@ -77,25 +82,35 @@ function Tokens(): JSX.Element {
   const found = useLoad("my tokens", (signal) => get("/api/me/tokens", { query: { limit: 100 }, signal }));
   const [making, setMaking] = useState(false);
   const [secret, setSecret] = useState("");
-  const call = useCall();
-  const end = (id: string): void => call.run(async () => {
-    await remove("/api/me/token/{id}", { path: { id } });
+  const [asked, setAsked] = useState<{ what: "rotate" | "remove"; token: PersonalToken } | null>(null);
+  const end = (): void => setAsked(null);
+  const rotate = async ({ id }: PersonalToken, overlap: number): Promise<void> => {
+    const made = await post("/api/me/token/{id}/rotate", { path: { id: String(id) }, body: { overlap } });
+    end();
+    setSecret(made.token);
     found.reload();
-    toast("The token is removed, and no longer works.");
-  });
+  };
+  const drop = async ({ id, name }: PersonalToken): Promise<void> => {
+    await remove("/api/me/token/{id}", { path: { id: String(id) } });
+    found.reload();
+    toast(`The token ${name} no longer works.`);
+  };
   return (
     <section class="panel" aria-labelledby="my-tokens"><h2 id="my-tokens">Personal tokens</h2>
       <p class="quiet">For <code>git push</code> and scripts: they act as you, with a part of what you may do.</p>
-      <Refusal text={call.faults.text} />
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data?.total === 0 && <Empty title="No personal tokens" />}
       <ul class="rows">{found.data?.items.map((each) => (
         <li key={each.id}><span><bdi>{each.name}</bdi> <code>{each.preview}</code>{each.role && <Badge>{each.role}</Badge>}<br />
           <span class="quiet">used <Time at={each.lastUsedAt} />; ends <Time at={each.expiresAt} /></span></span>
-          <Button kind="danger" disabled={call.busy} onClick={() => end(String(each.id))}>Remove</Button></li>
+          <span class="actions"><button type="button" class="button plain" aria-label={`Rotate ${each.name}`} onClick={() => setAsked({ what: "rotate", token: each })}>Rotate</button>
+            <button type="button" class="button danger" aria-label={`Remove ${each.name}`} onClick={() => setAsked({ what: "remove", token: each })}>Remove</button></span></li>
       ))}</ul>
       <p class="actions"><Button kind="primary" onClick={() => setMaking(true)}>Make a token</Button></p>
       {making && <Make close={() => setMaking(false)} done={(token) => { setMaking(false); setSecret(token); found.reload(); }} />}
+      {asked?.what === "rotate" && <RotateDialog name={asked.token.name} rotate={(overlap) => rotate(asked.token, overlap)} close={end} />}
+      {asked?.what === "remove" && <Confirm title={`Remove your token ${asked.token.name}?`} action="Remove the token" work={() => drop(asked.token)} close={end}>
+        <p>What uses <code>{asked.token.preview}</code> is refused from then on. It was last used <Time at={asked.token.lastUsedAt} />.</p></Confirm>}
       {secret && <SecretDialog title="Your new token" secret={secret} close={() => setSecret("")} />}
     </section>
   );

@@ -1,8 +1,9 @@
 // Namespaces and their projects: created, described, archived, restored; where Git clones them, and their upstream.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { get, patch, post, remove } from "../../api/client.ts";
+import { ApiFault, get, patch, post, remove } from "../../api/client.ts";
 import { Badge, Button, Copy, Empty, Failure, Field, Time } from "../../components/basics.tsx";
+import { Confirm } from "../../components/confirm.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx";
 import { toast } from "../../components/toast.tsx";
 import { me } from "../../api/session.ts";
@@ -11,15 +12,19 @@ import { can } from "../../state/grants.ts";
 import { useLoad } from "../../state/load.ts";
 import { projectPath } from "../../state/project.ts";
 import { ask, place, withQuery } from "../../state/router.ts";
-import { count, plural } from "../../state/words.ts";
+import { plural } from "../../state/words.ts";
+import { ProjectSettings, REVIEWS } from "./project_settings.tsx";
 import { SettingsPage } from "./settings_page.tsx";
+import { UpstreamForm } from "./upstream_form.tsx";
 
-const close = (): void => ask({ edit: "", name: "", upstream: "" });
+const close = (): void => ask({ edit: "", name: "", upstream: "", project: "" });
 
 export default function Namespaces(): JSX.Element {
   const { query } = place.value;
   const name = query.get("name") ?? "";
   const edit = query.get("edit") ?? "";
+  const project = query.get("project") ?? "";
+  const upstream = query.get("upstream") ?? "";
   const all = can(me.value, "namespace", "write");
   const found = useLoad("namespaces", (signal) => get("/api/namespaces", { query: { limit: 1000 }, signal }));
   return (
@@ -37,7 +42,9 @@ export default function Namespaces(): JSX.Element {
       </ul>
       {all && (found.data ?? found.error) && <Archived done={found.reload} />}
       {edit === "new" && <NewNamespace done={found.reload} />}
-      {name && <OneNamespace key={name} name={name} done={found.reload} />}
+      {name && project && <ProjectSettings key={`${name}/${project}`} namespace={name} project={project} />}
+      {name && !project && upstream === "edit" && <UpstreamForm key={name} namespace={name} />}
+      {name && !project && upstream !== "edit" && <OneNamespace key={name} name={name} done={found.reload} />}
     </SettingsPage>
   );
 }
@@ -69,18 +76,23 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
   const found = useLoad(name, (signal) => get("/api/namespace/{namespace}", { path, signal }));
   const projects = useLoad(`projects of ${name}`, (signal) => get("/api/namespace/{namespace}/projects", { path, query: { limit: 1000 }, signal }));
   const [project, setProject] = useState("");
+  const [title, setTitle] = useState("");
   const [review, setReview] = useState("optional");
   const [description, setDescription] = useState<string | null>(null);
   const [confirmed, setConfirmed] = useState("");
-  const call = useCall(["name", "description"]);
+  const call = useCall(["name", "title", "description"]);
   const writes = can(me.value, "namespace", "write", name);
   const clone = `${location.origin}/git/${name}.git`;
   const add = (event: SubmitEvent): void => {
     event.preventDefault();
     call.run(async () => {
-      await post("/api/namespace/{namespace}/projects", { path, body: { name: project, review: review as "optional" | "required" } });
+      await post("/api/namespace/{namespace}/projects", { path, body: { name: project, ...(title ? { title } : {}), review: review as "optional" | "required" } });
       setProject("");
+      setTitle("");
       projects.reload();
+      done();
+      tellChanged();
+      toast(`The project ${project} is created.`);
     });
   };
   const describe = (): void => call.run(async () => {
@@ -97,7 +109,7 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
     close();
   });
   return (
-    <FormDialog title={`Namespace ${name}`} dirty={project !== "" || description !== null} onClose={close} class="wide">
+    <FormDialog title={`Namespace ${name}`} dirty={project + title !== "" || description !== null} onClose={close} class="wide">
       <div class="form">
         <Refusal text={call.faults.text} />
         {found.error && <Failure error={found.error} retry={found.reload} />}
@@ -107,11 +119,13 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
         {projects.error && <Failure error={projects.error} retry={projects.reload} />}
         {projects.data?.total === 0 && <p class="quiet">None yet.</p>}
         <ul class="rows">{projects.data?.items.map((each) => (
-          <li key={each.name}><span><a href={projectPath(name, each.name)}>{each.title ?? each.name}</a> <span class="quiet">publish {each.publishNumber}, {count(each.redirects)} redirects</span></span>{each.review === "required" && <Badge>Review required</Badge>}</li>
+          <li key={each.name}><span><a href={projectPath(name, each.name)}><bdi>{each.title ?? each.name}</bdi></a> <span class="quiet">publish {each.publishNumber}, {plural(each.redirects, "redirect")}</span></span>
+            <span class="actions">{each.review === "required" && <Badge>Review required</Badge>}{can(me.value, "project", "write", name, each.name) && <a class="button plain small" href={withQuery(place.value, { project: each.name, upstream: "" })} aria-label={`Settings of ${each.name}`}>Settings</a>}</span></li>
         ))}</ul>
         {can(me.value, "project", "write", name) && <form class="two" onSubmit={add}>
           <Field label="New project" name="project" required value={project} onInput={setProject} problem={call.faults.fields["name"]} />
-          <Choice label="Review" value={review} options={[["optional", "optional"], ["required", "required before a publish"]]} onChange={setReview} />
+          <Field label="Title" name="title" value={title} onInput={setTitle} problem={call.faults.fields["title"]} />
+          <Choice label="Review" value={review} options={REVIEWS} onChange={setReview} />
           <p class="actions"><Button type="submit" disabled={call.busy}>Add the project</Button></p></form>}
         {writes && found.data && <><Field label="Description" name="description" value={description ?? found.data.description} onInput={setDescription} problem={call.faults.fields["description"]} />
           <p class="actions"><Button disabled={call.busy || description === null} onClick={describe}>Save the description</Button><a class="button plain" href={`/dashboard/settings/webhooks?namespace=${encodeURIComponent(name)}`}>Webhooks</a></p>
@@ -127,13 +141,23 @@ function Upstream({ name }: { name: string }): JSX.Element | null {
   // The list has no sign of an upstream, and a 404 of the one without one would be an error in the console.
   const asked = place.value.query.get("upstream") === "shown"; // as Git hosts link to it
   const found = useLoad(`upstream of ${name} ${String(asked)}`, async (signal) => (asked ? get("/api/namespace/{namespace}/upstream", { path, signal }) : null));
+  const [ending, setEnding] = useState(false);
   const call = useCall();
+  const writes = can(me.value, "namespace", "write", name);
   const act = (work: () => Promise<unknown>, text: string): void => call.run(async () => {
     await work();
     found.reload();
     toast(text);
   });
+  const drop = async (): Promise<void> => {
+    await remove("/api/namespace/{namespace}/upstream", { path });
+    toast("The upstream is removed. Nothing changes on either side.");
+    ask({ upstream: "" });
+  };
   if (!asked) return <p class="actions"><Button onClick={() => ask({ upstream: "shown" })}>Show the upstream</Button></p>;
+  const none = found.error instanceof ApiFault && found.error.status === 404;
+  if (none) return <section class="panel" aria-label="Upstream"><p class="quiet">No upstream: this service alone has the namespace.</p>
+    {writes && <p class="actions"><Button onClick={() => ask({ upstream: "edit" })}>Set an upstream</Button></p>}</section>;
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return null;
   const { url, mode, status, ahead, behind, fault, syncedAt, branches, suspended } = found.data;
@@ -143,17 +167,20 @@ function Upstream({ name }: { name: string }): JSX.Element | null {
       {Boolean(ahead) && <span>{ahead} ahead</span>}{Boolean(behind) && <span>{behind} behind</span>}</p>
     {fault && <Fault fault={fault} />}<Refusal text={call.faults.text} />
     {refused.map((each) => each.fault && <div key={each.branch}><h4>Branch <code>{each.branch}</code></h4><Fault fault={each.fault} /></div>)}
-    {can(me.value, "namespace", "write", name) && <p class="actions">
-      {suspended
+    <p class="actions">{writes && <>{suspended
         ? <Button disabled={call.busy} onClick={() => act(() => post("/api/namespace/{namespace}/upstream/resume", { path }), "It syncs again.")}>Resume</Button>
         : <><Button disabled={call.busy} onClick={() => act(() => post("/api/namespace/{namespace}/upstream/sync", { path }), "A sync has begun.")}>Sync now</Button>
           <Button disabled={call.busy} onClick={() => act(() => post("/api/namespace/{namespace}/upstream/suspend", { path }), "Nothing is synced until you resume it.")}>Suspend</Button></>}
-      <Button disabled={call.busy || found.busy} onClick={found.reload}>Read again</Button></p>}</section>
+      <Button disabled={call.busy} onClick={() => ask({ upstream: "edit" })}>Change</Button></>}
+      <Button disabled={call.busy || found.busy} onClick={found.reload}>Read again</Button>
+      {writes && <Button kind="danger" disabled={call.busy} onClick={() => setEnding(true)}>Remove</Button>}</p>
+    {ending && <Confirm title={`Remove the upstream of ${name}?`} action="Remove the upstream" work={drop} close={() => setEnding(false)}>
+      <p>Nothing is fetched from <code>{url}</code> or sent there any more, and its password and keys are forgotten here.</p></Confirm>}</section>
   );
 }
 
 function Fault({ fault: { message, problems } }: { fault: { message: string; problems: readonly string[] } }): JSX.Element {
-  return <><p class="problem">{message}</p>{problems.length > 0 && <ul>{problems.map((each) => <li key={each}><bdi>{each}</bdi></li>)}</ul>}</>;
+  return <><p class="problem"><bdi>{message}</bdi></p>{problems.length > 0 && <ul>{problems.map((each) => <li key={each}><bdi>{each}</bdi></li>)}</ul>}</>;
 }
 
 function Archived({ done }: { done: () => void }): JSX.Element | null {

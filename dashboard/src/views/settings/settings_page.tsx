@@ -11,12 +11,12 @@ const TABS = [
   ["/namespaces", "Namespaces", "namespace"], ["/webhooks", "Webhooks", "namespace"], ["/audit", "Audit log", "audit"], ["/api", "API reference", ""],
 ] as const;
 
-/** Return whether one may do this in any place. */
-export const mayAnywhere = (resource: string, action: string): boolean =>
-  can(me.value, resource, action) || (!preview.value && Boolean(me.value?.grants.some((each) => [resource, "*"].includes(each.resource) && [action, "*"].includes(each.action))));
+/** Return whether one may read the settings of a resource: namespaces where one may in any of them, all else everywhere. */
+const mayRead = (resource: string): boolean =>
+  can(me.value, resource, "read") || (resource === "namespace" && Boolean(me.value?.grants.some((each) => [resource, "*"].includes(each.resource) && ["read", "*"].includes(each.action))));
 
 export function SettingsPage({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {
-  const items = TABS.filter(([part, , resource]) => (preview.value ? part === "/api" : !resource || mayAnywhere(resource, "read"))).map(([part, text]) => {
+  const items = TABS.filter(([part, , resource]) => (preview.value ? part === "/api" : !resource || mayRead(resource))).map(([part, text]) => {
     const href = `/dashboard/settings${part}`;
     return { href, text, current: place.value.path === href };
   });

@@ -4,15 +4,19 @@ import { useState } from "preact/hooks";
 import { get, post, remove } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Field, Time } from "../../components/basics.tsx";
+import { Confirm } from "../../components/confirm.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx";
 import { grantText, GrantsEditor, writtenGrants, type Grant } from "../../components/grants_editor.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
 import { lastPage, offset, PAGE, Pages, Table, type Column } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
+import { me } from "../../api/session.ts";
+import { can } from "../../state/grants.ts";
 import { useLoad } from "../../state/load.ts";
 import { ask, place } from "../../state/router.ts";
 import { daysFromNow } from "../../state/words.ts";
-import { mayAnywhere, SettingsPage } from "./settings_page.tsx";
+import { RotateDialog } from "./rotate.tsx";
+import { SettingsPage } from "./settings_page.tsx";
 
 type Token = components["schemas"]["token-list.schema"]["items"][number];
 
@@ -21,35 +25,39 @@ const AGENT: Grant[] = [["redirect", "read"], ["page", "read"], ["agent", "write
 export default function Tokens(): JSX.Element {
   const found = useLoad(`tokens ${offset()}`, (signal) => get("/api/tokens", { query: { limit: PAGE, offset: offset() }, signal }));
   const [secret, setSecret] = useState("");
-  const call = useCall();
-  const writes = mayAnywhere("token", "write");
-  const rotate = (token: Token): void => call.run(async () => {
-    const made = await post("/api/token/{id}/rotate", { path: { id: String(token.id) }, body: {} });
+  const [asked, setAsked] = useState<{ what: "rotate" | "remove"; token: Token } | null>(null);
+  const writes = can(me.value, "token", "write");
+  const end = (): void => setAsked(null);
+  const rotate = async ({ id }: Token, overlap: number): Promise<void> => {
+    const made = await post("/api/token/{id}/rotate", { path: { id: String(id) }, body: { overlap } });
+    end();
     setSecret(made.token);
     found.reload();
-  });
-  const drop = (token: Token): void => call.run(async () => {
-    await remove("/api/token/{id}", { path: { id: String(token.id) } });
+  };
+  const drop = async ({ id, name }: Token): Promise<void> => {
+    await remove("/api/token/{id}", { path: { id: String(id) } });
     found.reload();
-    toast(`The token ${token.name} no longer works.`);
-  });
+    toast(`The token ${name} no longer works.`);
+  };
   const columns: readonly Column<Token>[] = [
     { name: "Name", cell: (each) => <><bdi>{each.name}</bdi> <code class="quiet">{each.preview}</code></> },
     { name: "May", cell: (each) => (each.role ? <Badge tone="info">{each.role}</Badge> : <span title={each.grants.map(grantText).join("\n")}>{each.grants.slice(0, 2).map(grantText).join(", ")}{each.grants.length > 2 && ` and ${each.grants.length - 2} more`}</span>) },
     { name: "Used", class: "short", cell: (each) => <Time at={each.lastUsedAt} /> },
     { name: "Ends", class: "short", cell: (each) => <Time at={each.expiresAt} /> },
     { name: "Actions", class: "do", cell: (each) => writes && <span class="actions">
-      <button type="button" class="button plain small" aria-label={`Rotate ${each.name}`} disabled={call.busy} onClick={() => rotate(each)}>Rotate</button>
-      <button type="button" class="button danger small" aria-label={`Remove ${each.name}`} disabled={call.busy} onClick={() => drop(each)}>Remove</button></span> },
+      <button type="button" class="button plain small" aria-label={`Rotate ${each.name}`} onClick={() => setAsked({ what: "rotate", token: each })}>Rotate</button>
+      <button type="button" class="button danger small" aria-label={`Remove ${each.name}`} onClick={() => setAsked({ what: "remove", token: each })}>Remove</button></span> },
   ];
   return (
     <SettingsPage title="API tokens">
       {writes && <p class="filters"><Button kind="primary" onClick={() => ask({ edit: "new" })}>Make a token</Button></p>}
-      <Refusal text={call.faults.text} />
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total ? <><Table label="API tokens" columns={columns} items={found.data.items} id={(each) => String(each.id)} /><Pages total={found.data.total} /></>
         : <Empty title="No API tokens yet"><p>An agent or a script needs one.</p></Empty>)}
       {place.value.query.get("edit") === "new" && writes && <Form done={(token) => { ask({ edit: "", page: lastPage((found.data?.total ?? 0) + 1) }); setSecret(token); found.reload(); }} />}
+      {asked?.what === "rotate" && <RotateDialog name={asked.token.name} rotate={(overlap) => rotate(asked.token, overlap)} close={end} />}
+      {asked?.what === "remove" && <Confirm title={`Remove the token ${asked.token.name}?`} action="Remove the token" work={() => drop(asked.token)} close={end}>
+        <p>What uses <code>{asked.token.preview}</code> is refused from then on. It was last used <Time at={asked.token.lastUsedAt} />.</p></Confirm>}
       {secret && <SecretDialog title="The token" secret={secret} close={() => setSecret("")} />}
     </SettingsPage>
   );

@@ -4,13 +4,16 @@ import { useState } from "preact/hooks";
 import { ApiFault, get, patch, post, put, remove } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Field, Time } from "../../components/basics.tsx";
+import { Confirm } from "../../components/confirm.tsx";
 import { Check, FormDialog, Refusal, useCall } from "../../components/form.tsx";
-import { offset, PAGE, Pages, Table, type Column } from "../../components/table.tsx";
+import { offset, PAGE, Pages, Search, Table, type Column } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
+import { me } from "../../api/session.ts";
+import { can } from "../../state/grants.ts";
 import { useLoad } from "../../state/load.ts";
 import { keepPage } from "../../state/project.ts";
 import { place } from "../../state/router.ts";
-import { mayAnywhere, SettingsPage } from "./settings_page.tsx";
+import { SettingsPage } from "./settings_page.tsx";
 
 type User = components["schemas"]["user.schema"];
 
@@ -25,15 +28,23 @@ const COLUMNS: readonly Column<User>[] = [
 ];
 
 export default function Users(): JSX.Element {
-  const found = useLoad(`users ${offset()}`, (signal) => get("/api/users", { query: { limit: PAGE, offset: offset() }, signal }), () => false);
-  const edit = place.value.query.get("edit") ?? "";
-  const writes = mayAnywhere("user", "write");
-  const user = found.data?.items.find((each) => String(each.id) === edit);
+  const { query } = place.value;
+  const q = query.get("q") ?? "";
+  const edit = query.get("edit") ?? "";
+  const found = useLoad(`users ${offset()} ${q}`, (signal) => get("/api/users", { query: { limit: PAGE, offset: offset(), ...(q ? { q } : {}) }, signal }), () => false);
+  const writes = can(me.value, "user", "write");
+  const listed = found.data?.items.find((each) => String(each.id) === edit);
+  // A link may name a user of another page of the table.
+  const other = found.data && !listed && edit && edit !== "new" ? edit : "";
+  const one = useLoad(`user ${other}`, async (signal) => (other ? get("/api/user/{id}", { path: { id: other }, signal }) : null));
+  const user = listed ?? (String(one.data?.id) === edit ? one.data : null);
   return (
     <SettingsPage title="Users">
-      {writes && <p class="filters"><Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a user</Button></p>}
+      <div class="filters" role="search"><Search label="Search the names" />{writes && <Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a user</Button>}</div>
       {found.error && <Failure error={found.error} retry={found.reload} />}
-      {found.data && <><Table label="Users" columns={COLUMNS} items={found.data.items} id={(each) => String(each.id)} /><Pages total={found.data.total} /></>}
+      {other && one.error && <Failure error={one.error} retry={one.reload} />}
+      {found.data && (found.data.total ? <><Table label="Users" columns={COLUMNS} items={found.data.items} id={(each) => String(each.id)} busy={found.busy} /><Pages total={found.data.total} /></>
+        : <Empty title="No user fits" />)}
       {(found.data ?? found.error) && <OpenId />}
       {edit === "new" && writes && <Form key="new" user={null} done={found.reload} />}
       {user && <Form key={edit} user={user} done={found.reload} />}
@@ -67,15 +78,16 @@ function Form({ user, done }: { user: User | null; done: () => void }): JSX.Elem
       finish(user ? "The account is changed." : "The account is added.");
     });
   };
-  const drop = (): void => call.run(async () => {
+  const [asked, setAsked] = useState(false);
+  const drop = async (): Promise<void> => {
     if (!user) return;
     await remove("/api/user/{id}", { path: { id: String(user.id) } });
-    finish("The account is removed.");
-  });
+    finish(`The account ${user.username} is removed.`);
+  };
   const names = [...new Set([...(roles.data?.items.map((each) => each.name) ?? []), ...held])];
-  const writes = mayAnywhere("user", "write");
+  const writes = can(me.value, "user", "write");
   return (
-    <FormDialog title={user ? `User ${user.username}` : "Add a user"} dirty={touched} onClose={close} class="wide">
+    <><FormDialog title={user ? `User ${user.username}` : "Add a user"} dirty={touched} onClose={close} class="wide">
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         {!user && <Field label="User name" name="username" required value={values.username} onInput={(username) => set({ username })} problem={fields["username"]} autocomplete="off" />}
@@ -91,10 +103,12 @@ function Form({ user, done }: { user: User | null; done: () => void }): JSX.Elem
         ))}</p>{fields["roles"] && <p class="problem" role="alert">{fields["roles"]}</p>}</fieldset>
         {user && <Check label="May sign in" checked={values.active} onChange={(active) => set({ active })} />}
         {writes && <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>{user ? "Save" : "Add the user"}</Button>
-          {user && <Button kind="danger" disabled={call.busy} onClick={drop}>Remove the account</Button>}</p>}
+          {user && <Button kind="danger" disabled={call.busy} onClick={() => setAsked(true)}>Remove the account</Button>}</p>}
       </form>
       {user && <><UserSessions id={String(user.id)} /><Identity id={String(user.id)} writes={writes} /></>}
     </FormDialog>
+    {asked && user && <Confirm title={`Remove the account ${user.username}?`} action="Remove the account" work={drop} close={() => setAsked(false)}>
+      <p>{user.firstname || user.lastname ? <><bdi>{user.firstname} {user.lastname}</bdi> is</> : "They are"} signed out everywhere, and personal tokens end. What they published stays in the history. To keep the account, let it not sign in.</p></Confirm>}</>
   );
 }
 
@@ -112,12 +126,12 @@ function UserSessions({ id }: { id: string }): JSX.Element {
       <Refusal text={call.faults.text} />
       {found.data.total === 0 ? <Empty title="Not signed in anywhere" /> : <>
         <ul class="rows">{found.data.items.map((each) => <li key={each.id}><span><bdi>{each.browser}</bdi> <span class="quiet">seen <Time at={each.lastSeenAt} /></span></span></li>)}</ul>
-        {mayAnywhere("user", "write") && <p class="actions"><Button disabled={call.busy} onClick={end}>Sign out everywhere</Button></p>}</>}
+        {can(me.value, "user", "write") && <p class="actions"><Button disabled={call.busy} onClick={end}>Sign out everywhere</Button></p>}</>}
     </section>
   );
 }
 
-/** Whether people can sign in with an identity provider. */
+/** Whether people can sign in with OpenID Connect. */
 function OpenId(): JSX.Element {
   const [asked, setAsked] = useState(false);
   const found = useLoad(`openid ${String(asked)}`, async () => (asked ? get("/auth/openid") : null));
@@ -127,13 +141,13 @@ function OpenId(): JSX.Element {
         : found.data ? found.data.enabled
           ? <><Badge tone="good">✓ enabled</Badge>{found.data.authUrl && <span>Accounts come from <code>{new URL(found.data.authUrl, location.origin).origin}</code> at their first login.</span>}</>
           : <><Badge>not set up</Badge><span>People sign in with passwords. The settings <code>openid_issuer</code> and <code>openid_client_id</code> of the service set it up.</span></>
-          : <span class="quiet">Whether people can sign in with the identity provider of your organization.</span>}</div>
-      <p class="actions"><Button disabled={asked && found.busy} onClick={() => (asked ? found.reload() : setAsked(true))}>Look at the provider</Button></p>
+          : <span class="quiet">Whether people can sign in with the accounts of your organization.</span>}</div>
+      <p class="actions"><Button disabled={asked && found.busy} onClick={() => (asked ? found.reload() : setAsked(true))}>Check OpenID Connect</Button></p>
     </section>
   );
 }
 
-/** Who a user is at the identity provider. */
+/** Who a user is for OpenID Connect. */
 function Identity({ id, writes }: { id: string; writes: boolean }): JSX.Element {
   const path = { id };
   const [asked, setAsked] = useState(false);
@@ -157,20 +171,23 @@ function Identity({ id, writes }: { id: string; writes: boolean }): JSX.Element 
       found.reload();
     });
   };
-  const drop = (): void => call.run(async () => {
+  const [ending, setEnding] = useState(false);
+  const drop = async (): Promise<void> => {
     await remove("/api/user/{id}/identity", { path });
     found.reload();
-  });
-  if (!asked) return <p class="actions"><Button onClick={() => setAsked(true)}>Show the identity at the provider</Button></p>;
+  };
+  if (!asked) return <p class="actions"><Button onClick={() => setAsked(true)}>Show the OpenID Connect identity</Button></p>;
   return (
     <section class="panel" aria-label="Identity"><Refusal text={call.faults.text} />
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data?.held && <p class="facts"><code>{found.data.held.subject}</code><span>at <code>{found.data.held.issuer}</code></span></p>}
       {found.data && !found.data.held && <p class="quiet">This user signs in with a password alone.</p>}
       {writes && found.data && (found.data.held
-        ? <p class="actions"><Button kind="danger" disabled={call.busy} onClick={drop}>Remove the identity</Button></p>
-        : <form class="form" onSubmit={save}><Field label="Subject" name="subject" required value={subject} onInput={setSubject} problem={call.faults.fields["subject"]} help="The claim sub of the person, as the provider shows it." />
+        ? <p class="actions"><Button kind="danger" disabled={call.busy} onClick={() => setEnding(true)}>Remove the identity</Button></p>
+        : <form class="form" onSubmit={save}><Field label="Subject" name="subject" required value={subject} onInput={setSubject} problem={call.faults.fields["subject"]} help="The claim sub of the person, as the provider of OpenID Connect shows it." />
           <p class="actions"><Button type="submit" disabled={call.busy || !subject}>Save the identity</Button></p></form>)}
+      {ending && <Confirm title={`Remove the identity ${found.data?.held?.subject ?? ""}?`} action="Remove the identity" work={drop} close={() => setEnding(false)}>
+        <p>The person is signed out, and no longer signs in with OpenID Connect as this user.</p></Confirm>}
     </section>
   );
 }

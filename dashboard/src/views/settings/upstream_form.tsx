@@ -1,0 +1,96 @@
+// Setting and changing the upstream of a namespace.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { ApiFault, get, put } from "../../api/client.ts";
+import type { components } from "../../api/schema.d.ts";
+import { Button, Failure, Field } from "../../components/basics.tsx";
+import { Check, Choice, FormDialog, Refusal, TextArea, useCall } from "../../components/form.tsx";
+import { toast } from "../../components/toast.tsx";
+import { useLoad } from "../../state/load.ts";
+import { ask } from "../../state/router.ts";
+
+type Upstream = components["schemas"]["upstream.schema"];
+type Written = components["schemas"]["upstream-put.schema"];
+
+const PATH = "/api/namespace/{namespace}/upstream";
+const SECRETS = ["password", "sshKey", "hookSecret", "hostToken"] as const;
+const NAMES = ["url", "mode", "branch", "path", "proposals", "drafts", "username", "poll", "knownHosts", "host", "hostUrl", "publish", ...SECRETS];
+
+const back = (): void => ask({ upstream: "shown" });
+
+export function UpstreamForm({ namespace }: { namespace: string }): JSX.Element {
+  const found = useLoad(`upstream of ${namespace}`, async (signal) => {
+    try {
+      return { held: await get(PATH, { path: { namespace }, signal }) };
+    } catch (ex) {
+      if (ex instanceof ApiFault && ex.status === 404) return { held: null };
+      throw ex;
+    }
+  });
+  if (found.data) return <Form namespace={namespace} before={found.data.held} />;
+  return <FormDialog title={`Upstream of ${namespace}`} dirty={false} onClose={back} class="wide">{found.error ? <Failure error={found.error} retry={found.reload} /> : <p class="quiet">…</p>}</FormDialog>;
+}
+
+/** What the form begins with: texts, as fields have them; the secrets are never answered. */
+const valuesOf = (before: Upstream | null) => ({
+  url: before?.url ?? "", mode: before?.mode ?? "source", branch: before?.branch ?? "release", path: before?.path ?? "",
+  username: before?.username ?? "", knownHosts: before?.knownHosts ?? "", poll: String(before?.poll ?? 60),
+  proposals: before?.proposals ?? "branches", drafts: before?.drafts ?? "local", publish: before?.publish ?? "push",
+  host: before?.host ?? "", hostUrl: before?.hostUrl ?? "", trustedAuthors: before?.trustedAuthors ?? false, create: before?.create ?? false,
+  password: "", sshKey: "", hookSecret: "", hostToken: "",
+});
+
+function Form({ namespace, before }: { namespace: string; before: Upstream | null }): JSX.Element {
+  const [values, setValues] = useState(valuesOf(before));
+  const [touched, setTouched] = useState(false);
+  const call = useCall(NAMES);
+  const { fields } = call.faults;
+  const set = (changes: Partial<typeof values>): void => {
+    setValues({ ...values, ...changes });
+    setTouched(true);
+  };
+  type Texts = { [K in keyof typeof values]: (typeof values)[K] extends boolean ? never : K }[keyof typeof values];
+  const text = (name: Texts, label: string, more: { help?: string; required?: boolean; type?: "password" } = {}): JSX.Element =>
+    <Field label={label} name={name} value={values[name]} autocomplete={more.type ? "new-password" : "off"} onInput={(value) => set({ [name]: value })} problem={fields[name]} {...more} />;
+  const choice = (name: Texts, label: string, options: readonly (readonly [string, string])[]): JSX.Element =>
+    <Choice label={label} value={values[name]} options={options} onChange={(value) => set({ [name]: value })} problem={fields[name]} />;
+  const stays = (held: boolean | undefined): { type: "password"; help?: string } => ({ type: "password", ...(held ? { help: "Empty: it stays, unless the URL changes." } : {}) });
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    call.run(async () => {
+      const secrets = Object.fromEntries(SECRETS.filter((name) => values[name]).map((name) => [name, values[name]]));
+      const { url, mode, branch, path, username, drafts, create, trustedAuthors, publish, proposals } = values;
+      const source = mode === "source" ? { proposals, publish, trustedAuthors, create } : {};
+      const body = {
+        url, mode, branch, path, drafts, ...source, username: username || null, knownHosts: values.knownHosts || null, poll: Number(values.poll),
+        host: values.host || null, hostUrl: values.hostUrl || null, ...secrets,
+      };
+      await put(PATH, { path: { namespace }, body: body as Written });
+      toast("The upstream is set, and the first sync has begun.");
+      back();
+    });
+  };
+  return (
+    <FormDialog title={`Upstream of ${namespace}`} dirty={touched} onClose={back} class="wide">
+      <form class="form" onSubmit={submit}><Refusal text={call.faults.text} />
+        {text("url", "URL", { required: true, help: "https://…, or ssh://git@host/path" })}
+        {choice("mode", "Mode", [["source", "source: the upstream is the truth, and a publish is a push to it"], ["mirror", "mirror: this service is the only writer, and the upstream receives"]])}
+        <div class="two">{text("branch", "Branch", { required: true, help: "It is release here." })}{text("path", "Folder", { help: "Empty: the whole repository." })}
+          {text("username", "User name")}{text("password", "Password or token", stays(before?.hasPassword))}</div>
+        <details><summary>SSH</summary><div class="form">
+          <TextArea label="Private key" mono value={values.sshKey} onInput={(sshKey) => set({ sshKey })} problem={fields["sshKey"]} help={before?.hasSshKey ? "Empty: it stays, unless the URL changes." : undefined} />
+          <TextArea label="Known hosts" mono value={values.knownHosts} onInput={(knownHosts) => set({ knownHosts })} problem={fields["knownHosts"]} help="Lines of known_hosts, which you compared." /></div></details>
+        <details><summary>Git host</summary><div class="two">
+          {choice("host", "Host", [["", "by the URL"], ["github", "GitHub"], ["gitlab", "GitLab"], ["gitea", "Gitea"], ["forgejo", "Forgejo"], ["none", "none"]])}
+          {text("hostUrl", "Address of the host", { help: "Where it does not follow from the URL." })}
+          {text("hostToken", "Token for its API", stays(before?.hasHostToken))}{text("hookSecret", "Secret of its webhook", { ...stays(before?.hasHookSecret) })}</div></details>
+        <details><summary>Syncs</summary><div class="two">
+          {text("poll", "Seconds between two syncs")}{choice("drafts", "Drafts", [["local", "on this service alone"], ["push", "also pushed, as branches"]])}
+          {values.mode === "source" && <>{choice("publish", "A publish", [["push", "is a push to the branch"], ["pull-request", "opens a pull request"]])}
+            {choice("proposals", "Proposals", [["branches", "are the other branches"], ["pull-requests", "are the pull requests"], ["none", "none"]])}
+            <Check label="Create the branch or folder if it is missing" checked={values.create} onChange={(create) => set({ create })} />
+            <Check label="The host checks who an author is" checked={values.trustedAuthors} onChange={(trustedAuthors) => set({ trustedAuthors })} /></>}</div></details>
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Save the upstream</Button></p></form>
+    </FormDialog>
+  );
+}
