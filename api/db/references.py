@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 
 from api.db.database import Connection
-from api.db.events.event_cursors import NAMESPACE
+from api.db.events.event_cursors import NAMESPACE, RELEASE
 from api.db.tables import agents, content_faults, event_cursors, events, pushed_commits, reviews, webhooks
 
 
@@ -42,5 +42,5 @@ def find_orphans(connection: Connection, names: Collection[str]) -> list[Orphans
 def list_publishes(connection: Connection) -> list[PublishReference]:
     """Return the last announced publish of each project."""
     query = select(event_cursors.c.namespace, event_cursors.c.project, event_cursors.c.number, event_cursors.c.commit)
-    query = query.where(event_cursors.c.project != NAMESPACE)  # which names no commit
+    query = query.where(event_cursors.c.project.not_in([NAMESPACE, RELEASE]))  # which name no publish
     return [PublishReference(*row) for row in connection.execute(query)]

@@ -1,20 +1,23 @@
 """The relay from publishes to events: compares the history of release with the cursor of each project.
 
+The commits of release that change policies or signers are relayed to the audit trail, with a cursor of the namespace: they need
+change no project.
+
 Events come from Git and not from requests: a publish by plain git gets one like any other, and if a process is killed
 right after the ref moved, the next relay records the event. All calls block; several workers may run them at once.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from api.db import audit
-from api.db.audit import ACCOUNT, COMMIT_KIND, Actor, AuditEntry, AuditEvent
+from api.db.audit import ACCOUNT, COMMIT_KIND, OPERATOR_KIND, Actor, AuditEntry, AuditEvent
 from api.db.audit_accounts import find_account_name
 from api.db.database import Connection, Database
 from api.db.events import event_cursors, events
-from api.db.events.event_cursors import NAMESPACE, EventCursor
+from api.db.events.event_cursors import NAMESPACE, RELEASE, EventCursor
 from api.db.events.events import Event, EventType
 from api.db.timestamps import Clock, dump_time
 from api.http.response import json_views
@@ -22,10 +25,14 @@ from gitstore.compiled.indexes.manifest import Manifest, ProjectEntry
 from gitstore.compiled.indexes.versions import Version
 from gitstore.history.history import PublishRecord
 from gitstore.namespaces.records import NamespaceRecords
+from gitstore.publish.release_changes import ReleaseChange, ReleaseChanges
+from gitstore.signatures.allowed_signers import FILE
 from gitstore.store.store import Store
 
 BATCH_SIZE = 100  # publishes per transaction
 _NO_PUBLISH = EventCursor(0, "")
+_MOST_SIGNERS = 100  # that were added or removed, in an entry
+_OPERATOR = Actor(OPERATOR_KIND, None, OPERATOR_KIND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,7 @@ class PublishEventRelay:
                 return
             event_cursors.begin(connection, self.clock())
             for namespace, manifest in manifests.items():
-                self._mark_relayed(connection, namespace, manifest.projects)
+                self._mark_relayed(connection, namespace, manifest.commit, manifest.projects)
 
     def relay(self, namespace: str) -> str:
         """Record an event for each publish without one; return the commit up to which it has.
@@ -67,7 +74,7 @@ class PublishEventRelay:
         due = [name for name, entry in before.projects.items() if reached.get(name) is not entry]
         with self.reader.reading() as connection:
             begun = event_cursors.relay_started_at(connection)
-            known = event_cursors.list_cursors(connection, namespace, [NAMESPACE, *due])
+            known = event_cursors.list_cursors(connection, namespace, [NAMESPACE, RELEASE, *due])
         if begun is None:
             return ""
         manifest = self.store.releases.manifest(namespace)
@@ -76,6 +83,7 @@ class PublishEventRelay:
             reached.clear()
         for project in due:
             self._relay_project(_Relayed(namespace, known[NAMESPACE], project), known, manifest, reached)
+        self._relay_release(_Relayed(namespace, known[NAMESPACE], RELEASE), known.get(RELEASE), manifest)
         return before.commit
 
     def _relay_project(
@@ -91,6 +99,35 @@ class PublishEventRelay:
             self._catch_up(of, relayed, entry)
         elif entry:
             reached[of.project] = entry
+
+    def _relay_release(self, of: "_Relayed", relayed: EventCursor | None, manifest: Manifest) -> None:
+        """Record the changes of policies and signers since the cursor; what is older than the cursor itself is no news."""
+        if relayed is None:
+            self._move_release(of, None, ReleaseChanges([], manifest.commit))
+            return
+        while relayed.commit != manifest.commit:
+            changes = self.store.publishes.release_changes(of.namespace, relayed.commit, BATCH_SIZE)
+            if changes.until == relayed.commit or not self._move_release(of, relayed, changes):
+                return
+            relayed = EventCursor(0, changes.until)
+
+    def _move_release(self, of: "_Relayed", relayed: EventCursor | None, changes: ReleaseChanges) -> bool:
+        """Move the cursor of release and record the changes between, in one transaction; False as with `_record`."""
+        now, after = self.clock(), EventCursor(0, changes.until)
+        with self.database.writing() as connection:
+            events.lock_order(connection)
+            known = event_cursors.list_cursors(connection, of.namespace, [NAMESPACE, RELEASE])
+            if known.get(NAMESPACE) != of.mark or known.get(RELEASE) != relayed:
+                return False
+            if relayed is None:
+                event_cursors.add_cursor(connection, of.namespace, RELEASE, after, now)
+            else:
+                event_cursors.move_cursor(connection, of.namespace, RELEASE, relayed, after, now)
+            for change in changes.found:
+                account = find_account_name(connection, change.fields.published_by)
+                for entry in _change_entries(now, of.namespace, change, account):
+                    audit.record(connection, entry)
+        return True
 
     def forget_deleted(self, present: Iterable[str]) -> None:
         """Put away the records of namespaces that were archived by a process that died before it did so."""
@@ -116,16 +153,18 @@ class PublishEventRelay:
             events.lock_order(connection)
             known = event_cursors.list_cursors(connection, namespace)
             if "" not in known:
-                self._mark_relayed(connection, namespace, older)
+                self._mark_relayed(connection, namespace, manifest.commit if older else "", older)
             return event_cursors.list_cursors(connection, namespace)
 
     def _began_after(self, namespace: str, project: str, begun: datetime) -> bool:
         first = self.store.publishes.after(namespace, project, 0, 1)
         return bool(first) and datetime.fromtimestamp(first[0][0].time, UTC) >= begun.replace(microsecond=0)
 
-    def _mark_relayed(self, connection: Connection, namespace: str, projects: Mapping[str, ProjectEntry]) -> None:
+    def _mark_relayed(
+        self, connection: Connection, namespace: str, release: str, projects: Mapping[str, ProjectEntry]
+    ) -> None:
         newest = {name: EventCursor(entry.newest, entry.newest_commit) for name, entry in projects.items()}
-        event_cursors.mark_relayed(connection, namespace, newest, self.clock())
+        event_cursors.mark_relayed(connection, namespace, release, newest, self.clock())
 
     def _catch_up(self, of: "_Relayed", relayed: EventCursor, entry: ProjectEntry) -> None:
         # otherwise a repository was restored to an earlier state
@@ -200,6 +239,26 @@ def _audit_entry(
     detail["committedAt"] = dump_time(datetime.fromtimestamp(publish.time, UTC))
     actor = Actor(COMMIT_KIND, None, publish.published_by)
     return AuditEntry(now, event, actor, project, detail, namespace, project)
+
+
+def _change_entries(now: datetime, namespace: str, change: ReleaseChange, account: str | None) -> Iterator[AuditEntry]:
+    """Yield an entry for each policy that a commit changes, and one for the signers, by the person that the commit names.
+
+    Who moved release to another history is not known: someone with access to the repository.
+    """
+    fields = change.fields
+    actor = _OPERATOR if change.rewound_from else Actor(COMMIT_KIND, None, fields.published_by)
+    named = {"author": fields.author, ACCOUNT: account, "approvedBy": fields.approved_by, "signedBy": fields.signed_by}
+    named = {"rewoundFrom": change.rewound_from} if change.rewound_from else named
+    common: dict[str, object] = {"version": change.commit, **{name: text for name, text in named.items() if text}}
+    common["committedAt"] = dump_time(datetime.fromtimestamp(change.time, UTC))
+    for policy in change.policies:
+        detail = {**common, "before": policy.before, "after": policy.after}
+        detail |= {"unreadable": list(policy.unreadable)} if policy.unreadable else {}
+        yield AuditEntry(now, AuditEvent.POLICY_CHANGED, actor, policy.project, detail, namespace, policy.project)
+    if change.signers:
+        lines = {name: list(found[:_MOST_SIGNERS]) for name, found in change.signers._asdict().items()}
+        yield AuditEntry(now, AuditEvent.SIGNERS_CHANGED, actor, FILE, {**common, **lines}, namespace)
 
 
 def _event(now: datetime, namespace: str, project: str, publish: PublishRecord, version: Version) -> Event:

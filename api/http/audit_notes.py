@@ -104,7 +104,6 @@ class AuditMiddleware:
         version = resp.get_header("X-Project-Version")
         detail = ({"version": version} if version else {}) | ({"policy": policy} if policy else {})
         project = names.get("project") or getattr(req.context, "created_project", None)
-        event = AuditEvent.POLICY_CHANGED if policy and event is AuditEvent.PROJECT_CHANGED else event
         note_request(self._notes, req, event, detail, project)
 
 

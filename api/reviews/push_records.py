@@ -13,7 +13,6 @@ from gitstore.layout import CommitId
 from gitstore.publish.approval import Verdict
 from gitstore.publish.authorship import ReviewSubject
 from gitstore.pushes.push import Publish, PushedHead
-from gitstore.pushes.signers_change import SignersChange
 
 _BRANCH = "release"
 _ANY_BRANCH = ""
@@ -48,10 +47,6 @@ class ServiceRecords:
         """Record a finished publish without an approval."""
         override = self._override(publish.project, publish.commit, publish.override)
         self.reviews.note_override(override, publish.commit, publish.number)
-
-    def note_signers(self, release: CommitId, change: SignersChange) -> None:
-        """Record a finished change of the file `allowed_signers`."""
-        self.reviews.note_signers(self.caller.actor(), self.namespace, release, change, self.origin)
 
     def note_push(self, heads: Sequence[PushedHead], brought: Collection[CommitId]) -> None:
         """Record who brought commits, so that they cannot approve them, whatever authors the commits name."""

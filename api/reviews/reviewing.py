@@ -34,11 +34,8 @@ from gitstore.layout import PROPOSAL_PREFIX, CommitId
 from gitstore.publish.approval import Verdict
 from gitstore.publish.authorship import ReviewSubject
 from gitstore.pushes.push import PushedHead
-from gitstore.pushes.signers_change import SignersChange
-from gitstore.signatures.allowed_signers import FILE
 
 _MOST_BRANCHES = 100  # of a push, in its entry of the trail
-_MOST_SIGNERS = 100  # that were added or removed, in the entry
 _NO_ORIGIN = Origin()
 
 # A review request or a comment needs one of these (resource, action) grants. A verdict needs the first.
@@ -209,20 +206,6 @@ class Reviews:
             self._record(override, AuditEvent.APPROVAL_OVERRIDDEN, {"version": version, "publishNumber": number})
         except (StoreError, OSError) as ex:
             _log.warning("override_not_recorded", namespace=override.draft.namespace, version=version, exc_info=ex)
-
-    def note_signers(
-        self, actor: Actor, namespace: str, release: CommitId, change: SignersChange, origin: Origin = _NO_ORIGIN
-    ) -> None:
-        """Record in the audit trail a finished change of the file `allowed_signers`; a failure is logged, since it is live."""
-        detail = {"version": release, **{name: list(lines[:_MOST_SIGNERS]) for name, lines in change._asdict().items()}}
-        detail |= {OPERATOR_NAME: origin.operator} if origin.operator else {}
-        event, subject = AuditEvent.SIGNERS_CHANGED, FILE
-        entry = AuditEntry(self.clock(), event, actor, subject, detail, namespace, address=origin.address)
-        try:
-            with self.database.writing() as connection:
-                audit.record(connection, entry)
-        except (StoreError, OSError) as ex:
-            _log.warning("signers_change_not_recorded", namespace=namespace, version=release, exc_info=ex)
 
     def _read(self, connection: Connection, key: DraftKey, draft: ReviewSubject) -> ReviewThread:
         remarks = find_remarks(connection, key.namespace, key.project, draft.commits)

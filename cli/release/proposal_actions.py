@@ -146,9 +146,6 @@ def merge(  # noqa: PLR0913 - one parameter an option
         publisher = services.accounts.principal(username) if username else OPERATOR
         request = MergeRequest(known, author, merge_scopes(publisher, namespace, projects), head, message, reason)
         merged = _merge(services, store, namespace, found, request, publisher)
-        if merged.signers:
-            origin = Origin() if publisher == OPERATOR else Origin(operator=operator().name)
-            services.reviews().note_signers(actor_of(publisher), namespace, merged.commit, merged.signers, origin)
         note_done(services, AuditEvent.MERGE_REQUESTED, namespace, merged.commit, actor=actor_of(publisher))
     if as_json:
         print_json(proposal_views.merged(merged))

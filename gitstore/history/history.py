@@ -60,7 +60,7 @@ class PublishRecord:
     files: Counts | None
 
 
-class _CommitFields(NamedTuple):
+class CommitFields(NamedTuple):
     """The fields of a publish's commit, as in `PublishRecord`."""
 
     author: str
@@ -72,7 +72,7 @@ class _CommitFields(NamedTuple):
     message: str
 
 
-_commit_cache: dict[tuple[Path, CommitId], _CommitFields] = {}
+_commit_cache: dict[tuple[Path, CommitId], CommitFields] = {}
 # The numbers of files that differ between two trees, which never change.
 _file_counts: LruCache[tuple[Path, TreeId | None, TreeId | None], Counts] = LruCache(_CACHE_SIZE)
 
@@ -120,11 +120,11 @@ def _read_tolerant(compiler: Compiler, index: VersionIndex, version: Version, co
 
 
 def _publish(compiler: Compiler, version: Version, files: Counts | None) -> PublishRecord:
-    fields, counts = _commit_fields(compiler.repository, version.commit), version.counts or {}
+    fields, counts = read_commit_fields(compiler.repository, version.commit), version.counts or {}
     return PublishRecord(version.commit, version.number, version.time, *fields, counts, not version.refused, files)
 
 
-def _commit_fields(repository: Repository, commit: CommitId) -> _CommitFields:
+def read_commit_fields(repository: Repository, commit: CommitId) -> CommitFields:
     """Return the fields of a publish's commit, cached in this process: a commit never changes.
 
     Those of a push without a note are not: it may be written in this moment.
@@ -132,7 +132,7 @@ def _commit_fields(repository: Repository, commit: CommitId) -> _CommitFields:
     key = (repository.path, commit)
     found = _commit_cache.get(key)
     if found is None:
-        found, is_final = _read_commit_fields(repository, commit)
+        found, is_final = _find_commit_fields(repository, commit)
         if is_final and len(found.message) <= _MAX_CACHED_LENGTH:
             if len(_commit_cache) >= _CACHE_SIZE:
                 _commit_cache.clear()
@@ -140,14 +140,14 @@ def _commit_fields(repository: Repository, commit: CommitId) -> _CommitFields:
     return found
 
 
-def _read_commit_fields(repository: Repository, commit: CommitId) -> tuple[_CommitFields, bool]:
+def _find_commit_fields(repository: Repository, commit: CommitId) -> tuple[CommitFields, bool]:
     """Return the fields, and whether they are final: in the commit's own trailers, or those of the note on it."""
     info = repository.commit(commit)
     text, trailers = load_message(info.message)
     if PUBLISHED_BY not in trailers:
         trailers = {**trailers, **load_message(read_note(repository, commit)).trailers}
     written_by = trailers.get(WRITTEN_BY) or _second_parent_author(repository, info.parents)
-    fields = _CommitFields(
+    fields = CommitFields(
         written_by or signature(info.author),
         trailers.get(PUBLISHED_BY) or signature(info.author),
         trailers.get(APPROVED_BY, ""),

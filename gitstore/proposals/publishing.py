@@ -37,7 +37,6 @@ from gitstore.publish.advance import PublishResult, ReleaseCommit, ReleaseUpdate
 from gitstore.publish.approval import ApprovalCheck, Verdict
 from gitstore.publish.authorship import ReviewSubject, read_branch_subject
 from gitstore.pushes.push import Scope
-from gitstore.pushes.signers_change import SignersChange, find_signers_change
 
 _RETRY_WINDOW = 200  # commits of release in which a repeated request finds its publish
 
@@ -83,7 +82,6 @@ class MergeResult(NamedTuple):
     head: CommitId
     commit: CommitId
     projects: Mapping[str, PublishResult]
-    signers: SignersChange | None = None
 
 
 def no_project_verdicts(_project: str, _subject: ReviewSubject) -> Sequence[Verdict]:
@@ -208,8 +206,7 @@ def _publish(
         for name, tree in trees.items()
     ]
     written, published = commit_together(compiler, transaction, commit, updates)
-    signers = find_signers_change(transaction, transaction.commit(release).tree, transaction.commit(written).tree)
-    return MergeResult(request.id, proposal.branch, head, written, published, signers)
+    return MergeResult(request.id, proposal.branch, head, written, published)
 
 
 def _join_trailers(checks: Sequence[ApprovalCheck], override: str) -> Trailers:

@@ -7,7 +7,6 @@ from gitstore.git.repository import Author
 from gitstore.layout import ALLOWED_FILES, CommitId
 from gitstore.publish.approval import Verdict
 from gitstore.publish.authorship import ReviewSubject
-from gitstore.pushes.signers_change import SignersChange
 
 
 class RefUpdate(NamedTuple):
@@ -74,7 +73,7 @@ class RefVerdict(NamedTuple):
 
     `lines` are printed to the pusher, before the status; with a refusal found later, such as a lost race, they do not
     hold. `publishes` are live as soon as the ref has moved; `notes` are recorded before, by commit. `brought` are the
-    commits that the repository did not have; `signers` is the change of the file `allowed_signers` of release, None without one.
+    commits that the repository did not have.
     """
 
     update: RefUpdate
@@ -84,7 +83,6 @@ class RefVerdict(NamedTuple):
     notes: tuple[tuple[CommitId, str], ...] = ()
     pushed: PushedHead | None = None
     brought: frozenset[CommitId] = frozenset()
-    signers: SignersChange | None = None
 
 
 class PushRecords(Protocol):
@@ -105,10 +103,6 @@ class PushRecords(Protocol):
 
     def note_override(self, publish: Publish) -> None:
         """Record a finished publish without an approval; it is live, so nothing is raised."""
-        ...
-
-    def note_signers(self, release: CommitId, change: SignersChange) -> None:
-        """Record a finished change of the file `allowed_signers`; it is live, so nothing is raised."""
         ...
 
     def note_push(self, heads: Sequence[PushedHead], brought: Collection[CommitId]) -> None:
@@ -138,9 +132,6 @@ class NoRecords:
         """Record nothing."""
 
     def note_override(self, publish: Publish) -> None:
-        """Record nothing."""
-
-    def note_signers(self, release: CommitId, change: SignersChange) -> None:
         """Record nothing."""
 
     def note_push(self, heads: Sequence[PushedHead], brought: Collection[CommitId]) -> None:

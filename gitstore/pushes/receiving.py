@@ -174,10 +174,7 @@ class _Reception:
                 self._refuse(update.name, NO_ACCESS)
 
     def note_moved(self) -> None:
-        """Record the publishes that were made without an approval, and a change of the signers."""
-        for verdict in self.moved():
-            if verdict.signers and verdict.update.new:
-                self._push.records.note_signers(verdict.update.new, verdict.signers)
+        """Record the publishes that were made without an approval."""
         for publish in (each for verdict in self.moved() for each in verdict.publishes if each.override):
             self._push.records.note_override(publish)
 

@@ -39,7 +39,7 @@ from gitstore.pushes.change_size import count_changed_bytes
 from gitstore.pushes.publish_summary import summarize_publish
 from gitstore.pushes.push import Progress, Publish, Pusher, PushRecords, RefUpdate, RefVerdict
 from gitstore.pushes.signature_check import SignatureCheck
-from gitstore.pushes.signers_change import find_signers_change
+from gitstore.signatures.allowed_signers import FILE
 
 PROPOSE = "git push origin HEAD:refs/heads/<name>"
 _WITHOUT_REVIEW = "git push -o override='<reason>' origin HEAD:release"
@@ -51,7 +51,7 @@ _LARGE = 4 << 20  # bytes of changed files, whose check takes some seconds
 class _Checked(NamedTuple):
     """A commit that has passed: the changes of each project, the approvers, and the projects that were overridden.
 
-    `signer` is the verified signer, empty without one.
+    `signer` is the verified signer, empty without one; a commit that changes `allowed_signers` gets a note as a publish does.
     """
 
     commit: CommitId
@@ -59,6 +59,7 @@ class _Checked(NamedTuple):
     approvers: tuple[Author, ...]
     overridden: frozenset[str]
     signer: str = ""
+    changes_signers: bool = False
 
 
 class ReleaseCheck:
@@ -96,7 +97,7 @@ class ReleaseCheck:
             self._check_commit(parent, info, number, len(pairs))._replace(signer=signer)
             for number, ((parent, info), signer) in enumerate(zip(pairs, signers, strict=True), 1)
         ]
-        verdict = self._accept(update, [each for each in checked if each.deltas])
+        verdict = self._accept(update, [each for each in checked if each.deltas or each.changes_signers])
         if takes_all and commits and release not in commits[0].parents:
             self._compiler.paths.served.unlink(missing_ok=True)  # what was served is not in the new history
         return verdict
@@ -160,7 +161,8 @@ class ReleaseCheck:
         if problems:
             lines = problem_lines(self._repository, info.tree, problems)
             raise Refused("invalid content", *lines, in_commit(len(problems), info.id, is_tip=number == total))
-        return _Checked(info.id, tuple(deltas), approvers, overridden)
+        before, after = (self._repository.named_entries(each.tree, FILE) for each in (parent, info))
+        return _Checked(info.id, tuple(deltas), approvers, overridden, changes_signers=before != after)
 
     def _changes(self, parent: CommitInfo, info: CommitInfo) -> list[ProjectChange]:
         return changed_projects(self._repository, parent.tree, info.tree)
@@ -245,9 +247,7 @@ class ReleaseCheck:
             self._approved_heads.confirm()
         except ApprovalRequired as ex:
             raise Refused("review required", "The review changed while the push was checked.", show(str(ex))) from ex
-        trees = (self._repository.commit(each).tree for each in (self._repository.release(), tip))
-        signers = find_signers_change(self._repository, *trees)
-        return RefVerdict(update, lines=tuple(lines), publishes=tuple(published), notes=notes, signers=signers)
+        return RefVerdict(update, lines=tuple(lines), publishes=tuple(published), notes=notes)
 
     def _list_publishes(self, manifest: Manifest, checked: Sequence[_Checked]) -> Iterator[Publish]:
         for each in checked:

@@ -19,6 +19,7 @@ from gitstore.publish import publishing
 from gitstore.publish.advance import PublishResult
 from gitstore.publish.approval import VerdictSource, no_verdicts
 from gitstore.publish.publishing import PublishRequest, RollbackRequest
+from gitstore.publish.release_changes import ReleaseChanges, list_release_changes
 from gitstore.store.access import Component
 from gitstore.upstream.pull_branch import PullCommit, follow_merged, prepare_pull, push_pull, render_pull
 from gitstore.wire.client.remote_errors import RemoteMoved
@@ -111,6 +112,11 @@ class Publishes(Component):
         """Return the publishes after a number, oldest first, also of a deleted project. Change counts are left out."""
         with self._access.reading(namespace) as compiler:
             return history.publishes_after(compiler, project, number, limit)
+
+    def release_changes(self, namespace: str, since: str, limit: int) -> ReleaseChanges:
+        """Return the changes of policies and signers in the commits of release after one, oldest first."""
+        with self._access.reading(namespace) as compiler:
+            return list_release_changes(compiler, since, limit)
 
     def read(self, namespace: str, project: str, word: str) -> tuple[PublishRecord, ChangesByKind, list[FileChange]]:
         """Read one publish with its changes, rule by rule, and the other files that it changed."""

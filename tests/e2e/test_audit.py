@@ -33,7 +33,7 @@ GRANT = {"namespace": "*", "project": "*", "resource": "page", "action": "read"}
 def reviewed(world: World) -> Place:
     """Return a place with a draft that another user approved, and a webhook."""
     place = world.place(review="required")
-    for event in ("release_published", "project_created"):
+    for event in ("release_published", "project_created", "policy_changed"):
         wait_until_recorded(world, event, namespace=place.namespace)
     author, other = place.as_(world.person("editor")), place.as_(world.person("publisher"))
     author.add("/a")
@@ -60,8 +60,8 @@ def events(found: Any) -> list[str]:
 def test_it_lists_newest_first_who_did_what_from_where_and_when(world: World, reviewed: Place) -> None:
     found = trail(world, namespace=reviewed.namespace)
     assert events(found)[:3] == ["webhook_created", "draft_approved", "review_requested"]
-    assert set(events(found)[3:5]) == {"release_published", "project_created"}
-    assert events(found)[5:] == ["namespace_created"]
+    assert set(events(found)[3:6]) == {"release_published", "project_created", "policy_changed"}
+    assert events(found)[6:] == ["namespace_created"]
     created = next(each for each in found["items"] if each["event"] == "project_created")
     assert (created["project"], created["subject"], created["detail"]) == (
         "shop",
@@ -76,9 +76,9 @@ def test_it_lists_newest_first_who_did_what_from_where_and_when(world: World, re
 
 def test_it_is_read_in_windows(world: World, reviewed: Place) -> None:
     whole = trail(world, namespace=reviewed.namespace)
-    pages = [trail(world, namespace=reviewed.namespace, limit=1, offset=number) for number in range(7)]
+    pages = [trail(world, namespace=reviewed.namespace, limit=1, offset=number) for number in range(8)]
     assert [page["items"] for page in pages] == [[entry] for entry in whole["items"]] + [[]]
-    assert {page["total"] for page in pages} == {6}
+    assert {page["total"] for page in pages} == {7}
 
 
 def test_filters_narrow_it_together(world: World, reviewed: Place) -> None:
@@ -88,9 +88,9 @@ def test_filters_narrow_it_together(world: World, reviewed: Place) -> None:
     assert trail(world, actor=approved["actor"]["name"], event="review_requested", **within)["total"] == 0
     asked = ["draft_approved", "review_requested"]
     assert [each for each in events(trail(world, project="shop", **within)) if each in asked] == asked
-    assert trail(world, project="shop", **within)["total"] == 4
+    assert trail(world, project="shop", **within)["total"] == 5
     assert trail(world, project="other", **within)["total"] == 0
-    assert trail(world, since="2020-01-01T00:00:00Z", until="2999-01-01T02:00:00+02:00", **within)["total"] == 6
+    assert trail(world, since="2020-01-01T00:00:00Z", until="2999-01-01T02:00:00+02:00", **within)["total"] == 7
     assert trail(world, since="2999-01-01T00:00:00Z", **within)["total"] == 0
     assert trail(world, until="2020-01-01T00:00:00Z", **within)["total"] == 0
 

@@ -75,7 +75,6 @@ def change(doer: Doer) -> set[str]:
         "project_created",
         "namespace_changed",
         "project_changed",
-        "policy_changed",
         "webhook_created",
         "project_deleted",
     }

@@ -10,6 +10,8 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from api.db.tables import event_cursors
 
 NAMESPACE = ""  # in place of a project: the cursor of the namespace itself
+# In place of a project: the last commit of release whose changes of policies and signers are in the audit trail.
+RELEASE = "*"
 # The key of the row with the time at which this service started the relay.
 _SERVICE = ("", "")
 _MOST_NAMED = 500  # in a query: https://www.sqlite.org/limits.html#max_variable_number
@@ -62,9 +64,15 @@ def move_cursor(
     return connection.execute(statement.values(at=now, **after._asdict())).rowcount == 1
 
 
-def mark_relayed(connection: Connection, namespace: str, newest: Mapping[str, EventCursor], now: datetime) -> None:
-    """Add the cursors of a namespace without any; the first has a random mark, so that no two namespaces share it."""
+def mark_relayed(
+    connection: Connection, namespace: str, release: str, newest: Mapping[str, EventCursor], now: datetime
+) -> None:
+    """Add the cursors of a namespace without any; the first has a random mark, so that no two namespaces share it.
+
+    `release` is the commit of release up to which changes are no news; empty for none.
+    """
     add_cursor(connection, namespace, NAMESPACE, EventCursor(0, secrets.token_hex(20)), now)
+    add_cursor(connection, namespace, RELEASE, EventCursor(0, release), now)
     for project, cursor in newest.items():
         add_cursor(connection, namespace, project, cursor, now)
 

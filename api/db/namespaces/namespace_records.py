@@ -90,7 +90,7 @@ class StoredRecords(NamespaceRecords):
             if event_cursors.relay_started_at(connection) is not None:
                 newest = {project: (entry.newest, entry.newest_commit) for project, entry in manifest.projects.items()}
                 cursors = {project: EventCursor(*each) for project, each in newest.items() if each[0]}
-                event_cursors.mark_relayed(connection, name, cursors, now)
+                event_cursors.mark_relayed(connection, name, manifest.commit, cursors, now)
             self._audit(connection, AuditEvent.NAMESPACE_RESTORED, name, {"archive": archived.id, **removed})
             events.record_event(connection, self._restored(archived, now))
 

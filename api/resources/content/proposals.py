@@ -193,10 +193,6 @@ class ProposalMerge:
             )
         if proposal is None and not _may_see(request.scopes.publish, found.projects):
             raise unknown_proposal(id)
-        if found.signers:
-            actor, origin = as_principal(principal_of(req)).actor(), Origin(req.remote_addr)
-            noting = self._reviews.note_signers
-            await run_in_thread(noting, actor, namespace, found.commit, found.signers, origin)
         if proposal and request.override:
             await self._note_override(req, namespace, proposal, request, found)
         for _ in found.projects if proposal else ():

@@ -18,9 +18,9 @@ class SignersChange(NamedTuple):
     unreadable: tuple[str, ...] = ()
 
 
-def find_signers_change(repository: Repository, before: TreeId, after: TreeId) -> SignersChange | None:
-    """Return the change of the file between two root trees; None where it is the same."""
-    old, new = (repository.named_entries(tree, FILE) for tree in (before, after))
+def find_signers_change(repository: Repository, before: TreeId | None, after: TreeId) -> SignersChange | None:
+    """Return the change of the file between two root trees, or from none; None where it is the same."""
+    old, new = (repository.named_entries(tree, FILE) if tree else [] for tree in (before, after))
     if old == new:
         return None
     before_lines, after_lines = _load(repository, before), _load(repository, after)
@@ -32,9 +32,9 @@ def find_signers_change(repository: Repository, before: TreeId, after: TreeId) -
     )
 
 
-def _load(repository: Repository, tree: TreeId) -> tuple[AllowedSigner, ...] | None:
+def _load(repository: Repository, tree: TreeId | None) -> tuple[AllowedSigner, ...] | None:
     """Return the lines of a state; none without the file, and None for a file that cannot be read."""
-    found = repository.files_named(tree, FILE)
+    found = repository.files_named(tree, FILE) if tree else {}
     try:
         return load_allowed_signers(repository.blob(BlobId(found[FILE].id))) if FILE in found else ()
     except InvalidSigners:

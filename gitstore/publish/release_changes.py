@@ -1,0 +1,118 @@
+"""The changes of what protects a namespace, in the commits of release: the policies of projects, and the signers.
+
+They are found in Git, so that it does not matter how a commit came: by a publish, a merge, a push of any kind, or an upstream.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+from content.records.names import is_name
+from gitstore.compiled.compiler import Compiler
+from gitstore.git.repository import CommitInfo, Repository, TreeEntry
+from gitstore.history.history import CommitFields, read_commit_fields
+from gitstore.history.rewinds import current_release
+from gitstore.layout import PROJECT_FILE, BlobId, CommitId, TreeId
+from gitstore.publish.signers_change import SignersChange, find_signers_change
+from gitstore.yamlfiles.project_file import POLICY, ProjectFile, load_project
+
+_NONE = {name: getattr(ProjectFile(), name) for name in POLICY}
+
+
+class PolicyChange(NamedTuple):
+    """The policy of a project before and after a commit, by its words; that of no project is the default.
+
+    `unreadable` says which of the two files cannot be read, before or after: then a review is required.
+    """
+
+    project: str
+    before: dict[str, str]
+    after: dict[str, str]
+    unreadable: tuple[str, ...] = ()
+
+
+class ReleaseChange(NamedTuple):
+    """The changes by a commit; `rewound_from` is the commit before it where release was moved, empty where it grew."""
+
+    commit: CommitId
+    time: int
+    fields: CommitFields
+    policies: tuple[PolicyChange, ...]
+    signers: SignersChange | None
+    rewound_from: str = ""
+
+
+class ReleaseChanges(NamedTuple):
+    """The changes of some commits, oldest first, and the commit up to which all are known."""
+
+    found: Sequence[ReleaseChange]
+    until: CommitId
+
+
+def list_release_changes(compiler: Compiler, since: str, limit: int) -> ReleaseChanges:
+    """Return the changes of the next commits of release, at most `limit`, after `since`; from the first one if it is empty.
+
+    Where release does not continue from there, its present state is compared with that of `since`, as far as that is known.
+    """
+    repository, tip = compiler.repository, current_release(compiler)
+    infos = list(takewhile(lambda info: info.id != since, repository.first_parents(tip)))
+    if since and infos and since not in infos[-1].parents[:1]:
+        return ReleaseChanges([*_find_moved(repository, CommitId(since), infos[0])], tip)
+    next_ones = infos[::-1][:limit]
+    changes = [change for info in next_ones for change in _find(repository, _parent_tree(repository, info), info)]
+    return ReleaseChanges(changes, next_ones[-1].id if next_ones else tip)
+
+
+def _find_moved(repository: Repository, since: CommitId, tip: CommitInfo) -> Iterator[ReleaseChange]:
+    if repository.has(since):
+        for change in _find(repository, repository.commit(since).tree, tip):
+            yield change._replace(rewound_from=since)
+
+
+def _parent_tree(repository: Repository, info: CommitInfo) -> TreeId | None:
+    return repository.commit(info.parents[0]).tree if info.parents else None
+
+
+def _find(repository: Repository, before: TreeId | None, info: CommitInfo) -> Iterator[ReleaseChange]:
+    """Yield the change of a commit, if it has one."""
+    pairs = repository.differing_entries(before, info.tree)
+    policies = tuple(
+        change
+        for name in sorted(filter(is_name, pairs))
+        if (change := _find_policy_change(repository, name, *pairs[name]))
+    )
+    signers = find_signers_change(repository, before, info.tree)
+    if policies or signers:
+        yield ReleaseChange(info.id, info.time, read_commit_fields(repository, info.id), policies, signers)
+
+
+def _find_policy_change(
+    repository: Repository, project: str, old: TreeEntry | None, new: TreeEntry | None
+) -> PolicyChange | None:
+    files = [_find_file(repository, each) for each in (old, new)]
+    if files[0] == files[1]:
+        return None
+    (before, is_before_read), (after, is_after_read) = (_read_policy(repository, each) for each in files)
+    read = {"before": is_before_read, "after": is_after_read}
+    unreadable = tuple(name for name, is_read in read.items() if not is_read)
+    if before == after and len(unreadable) != 1:
+        return None
+    return PolicyChange(project, before, after, unreadable)
+
+
+def _find_file(repository: Repository, folder: TreeEntry | None) -> str:
+    """Return the id of the settings in a project's folder; empty without one."""
+    if folder is None or not folder.is_folder:
+        return ""
+    found = repository.named_entries(TreeId(folder.id), PROJECT_FILE)
+    return next((entry.id for entry in found if not entry.is_folder), "")
+
+
+def _read_policy(repository: Repository, file: str) -> tuple[dict[str, str], bool]:
+    """Return the policy of a file, and whether the file can be read."""
+    if not file:
+        return _NONE, True
+    settings, problems = load_project(repository.blob(BlobId(file)), PROJECT_FILE)
+    if problems:
+        return {**_NONE, "review": "required"}, False
+    return {name: getattr(settings, name) for name in POLICY}, True

@@ -1,0 +1,182 @@
+"""Changes of policies and signers in the audit trail: found in Git, whatever way they came, and each one once."""
+
+import shutil
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from api.db.audit import Actor, AuditEntry, AuditEvent, AuditFilter, list_entries
+from api.db.events.event_cursors import RELEASE
+from api.db.tables import event_cursors
+from api.events import publish_event_relay
+from api.events.publish_event_relay import PublishEventRelay
+from gitstore.git.repository import Author
+from tests.api.events.test_publish_event_relay import ADA, event_relay, made
+from tests.e2e.git import Clone, git
+from tests.ssh_keys import KeyMaker
+
+NONE = {"review": "optional", "lint": "normal", "signatures": "optional"}
+REQUIRED = {**NONE, "review": "required"}
+KIM = Author("Kim", "kim@example.com")
+BY_GIT = "Grace Hopper <grace@example.com>"
+POLICY = "project:\n  policy:\n    review: required\n"
+
+
+def entries(found: PublishEventRelay, event: AuditEvent = AuditEvent.POLICY_CHANGED) -> Sequence[AuditEntry]:
+    """Return the entries of an event, oldest first."""
+    with found.database.reading() as connection:
+        return list_entries(connection, 100, 0, AuditFilter(event=event))[0][::-1]
+
+
+def policies(found: PublishEventRelay) -> list[tuple[str, object, object]]:
+    return [(each.subject, each.detail["before"], each.detail["after"]) for each in entries(found)]
+
+
+def relay_served(found: PublishEventRelay) -> None:
+    """Relay what is served, as a worker does once release has moved."""
+    found.store.releases.refresh("acme", compiles=True)
+    found.relay("acme")
+
+
+@pytest.fixture
+def relay(tmp_path: Path) -> PublishEventRelay:
+    found = event_relay(tmp_path / "data")
+    found.begin({})
+    made(found)
+    found.relay("acme")
+    return found
+
+
+@pytest.fixture
+def repository(relay: PublishEventRelay) -> Path:
+    return relay.store.directory.namespace("acme").repository
+
+
+@pytest.fixture
+def clone(repository: Path, tmp_path: Path) -> Clone:
+    return Clone.of(repository, tmp_path / "clone")
+
+
+def test_a_policy_of_a_change_has_its_words_before_and_after(relay: PublishEventRelay) -> None:
+    done = relay.store.projects.change("acme", "shop", {"review": "required"}, ADA)
+    relay.store.projects.change("acme", "shop", {"title": "other"}, ADA)
+    relay_served(relay)
+    relay_served(relay)
+    [entry] = entries(relay)
+    assert entry.actor == Actor("commit", None, f"{ADA.name} <{ADA.email}>")
+    assert (entry.namespace, entry.project, entry.detail["version"]) == ("acme", "shop", done.version)
+    assert policies(relay) == [("shop", NONE, REQUIRED)]
+
+
+def test_a_policy_that_is_pushed_names_the_commits_author(relay: PublishEventRelay, clone: Clone) -> None:
+    version = clone.publish("shop/project.yaml", POLICY)
+    relay_served(relay)
+    [entry] = entries(relay)
+    assert (entry.actor, entry.detail["version"]) == (Actor("commit", None, BY_GIT), version)
+
+
+def test_each_commit_of_a_push_that_changes_the_policy_has_its_entry(relay: PublishEventRelay, clone: Clone) -> None:
+    for text in (POLICY, "project: {}\n"):
+        clone.write("shop/project.yaml", text)
+        clone.commit()
+    clone.push()
+    relay_served(relay)
+    assert policies(relay) == [("shop", NONE, REQUIRED), ("shop", REQUIRED, NONE)]
+
+
+def test_a_project_that_comes_or_goes_with_a_policy_changes_it(relay: PublishEventRelay, clone: Clone) -> None:
+    clone.publish("new/project.yaml", POLICY)
+    git(clone.folder, "rm", "-rq", "new")
+    clone.commit()
+    clone.push()
+    relay_served(relay)
+    assert policies(relay) == [("new", NONE, REQUIRED), ("new", REQUIRED, NONE)]
+
+
+def test_settings_that_cannot_be_read_require_a_review_and_say_so(relay: PublishEventRelay, clone: Clone) -> None:
+    clone.publish("shop/project.yaml", "project: [\n")
+    relay_served(relay)
+    [entry] = entries(relay)
+    assert (entry.detail["after"], entry.detail["unreadable"]) == (REQUIRED, ["after"])
+
+
+def test_signers_that_come_and_go_without_any_project_are_recorded(
+    relay: PublishEventRelay, clone: Clone, ssh_keygen: KeyMaker, tmp_path: Path
+) -> None:
+    kim, ada = (ssh_keygen(tmp_path, f"{name}@acme.example") for name in ("kim", "ada"))
+    versions = [clone.publish("allowed_signers", key.line()) for key in (kim, ada)]
+    relay_served(relay)
+    relay_served(relay)
+    found = entries(relay, AuditEvent.SIGNERS_CHANGED)
+    assert {(each.subject, each.namespace, each.project, each.actor.name) for each in found} == {
+        ("allowed_signers", "acme", None, BY_GIT)
+    }
+    changes = [{name: each.detail[name] for name in ("version", "added", "removed")} for each in found]
+    assert changes == [
+        {"version": versions[0], "added": [kim.name], "removed": []},
+        {"version": versions[1], "added": [ada.name], "removed": [kim.name]},
+    ]
+
+
+def test_of_several_workers_one_records_each_change(relay: PublishEventRelay, clone: Clone, tmp_path: Path) -> None:
+    workers = [event_relay(tmp_path / "data") for _ in range(3)]
+    clone.publish("shop/project.yaml", POLICY)
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(relay_served, workers))
+    assert len(entries(relay)) == 1
+
+
+def test_changes_are_found_beyond_one_transaction(
+    relay: PublishEventRelay, clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publish_event_relay, "BATCH_SIZE", 2)
+    for number in range(5):
+        clone.write("shop/project.yaml", POLICY if number % 2 == 0 else "project: {}\n")
+        clone.commit()
+    clone.push()
+    relay_served(relay)
+    assert len(entries(relay)) == 5
+
+
+def test_a_rewind_that_is_accepted_names_who_accepted_it(
+    relay: PublishEventRelay, repository: Path, clone: Clone
+) -> None:
+    before = git(repository, "rev-parse", "release")
+    clone.publish("shop/project.yaml", POLICY)
+    relay_served(relay)
+    git(repository, "update-ref", "refs/heads/release", before)
+    relay_served(relay)
+    assert len(entries(relay)) == 1, "it is served as before"
+    accepted = relay.store.namespaces.accept_rewind("acme", KIM)
+    relay_served(relay)
+    entry = entries(relay)[-1]
+    assert policies(relay)[1:] == [("shop", REQUIRED, NONE)]
+    assert (entry.actor.name, entry.detail["version"]) == ("Kim <kim@example.com>", accepted)
+
+
+def test_a_release_that_was_moved_while_nothing_told_what_was_served_accuses_no_author(
+    relay: PublishEventRelay, repository: Path, clone: Clone
+) -> None:
+    before = git(repository, "rev-parse", "release")
+    rewound = clone.publish("shop/project.yaml", POLICY)
+    relay_served(relay)
+    git(repository, "update-ref", "refs/heads/release", before)
+    shutil.rmtree(relay.store.directory.namespace("acme").compiled)
+    relay_served(relay)
+    entry = entries(relay)[-1]
+    assert policies(relay)[1:] == [("shop", REQUIRED, NONE)]
+    assert (entry.actor.kind, entry.detail["rewoundFrom"]) == ("operator", rewound)
+
+
+def test_a_namespace_from_before_the_cursor_begins_where_it_is(relay: PublishEventRelay, clone: Clone) -> None:
+    """The cursor came later than the relay: no change before it is news, and each one after it is."""
+    clone.publish("shop/project.yaml", POLICY)
+    with relay.database.writing() as connection:
+        connection.execute(event_cursors.delete().where(event_cursors.c.project == RELEASE))
+    relay_served(relay)
+    assert entries(relay) == []
+    clone.publish("shop/project.yaml", "project: {}\n")
+    relay_served(relay)
+    assert policies(relay) == [("shop", REQUIRED, NONE)]
