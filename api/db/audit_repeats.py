@@ -1,12 +1,12 @@
 """Like events, counted by minute in the database until the minute has passed: then they are one row of the trail.
 
-The trail cannot be filled: of one event of one actor, such as the refusals of anonymous callers, a minute has a number of kinds, and the
-others are counted together in one more row.
+The trail cannot be filled: of one event of one actor, such as the refusals of anonymous callers, a minute has a number of kinds from
+each address, and a number from all of them. The others are counted together in one more row, of the address or of all.
 """
 
 import json
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -19,9 +19,11 @@ from api.db.audit_caller import UsedToken
 from api.db.tables import audit_repeats
 from api.db.upserts import upsert
 
-MOST_KINDS = 100  # of one event and actor in a minute
+MOST_KINDS = 100  # of one event and actor in a minute, also those of the rest of an address
+MOST_OF_ADDRESS = 20  # of these, from one address
 _GRACE = timedelta(seconds=5)  # in which the workers bring what they counted in a minute that has passed
 _GROUP = 16  # characters of a key, the same for one event and actor in a minute
+TOO_MANY = "too_many_kinds"
 _SITE = (
     64  # bits of the address that all hosts of a site with IPv6 have in common: https://www.rfc-editor.org/rfc/rfc6177
 )
@@ -46,11 +48,42 @@ class Repeat(NamedTuple):
 
     def overflow(self) -> "Repeat":
         """Return the kind that counts what is beyond the other kinds of this event and actor."""
-        return Repeat(self.event, self.actor, "", None, "", "", 0, "too_many_kinds")
+        return Repeat(self.event, self.actor, "", None, "", "", 0, TOO_MANY)
+
+    def overflow_of_address(self) -> "Repeat":
+        """Return the kind that counts what is beyond the other kinds of this event and actor from the same address."""
+        return self.overflow()._replace(address=self.address)
 
     def from_network(self) -> "Repeat":
         """Return the event of an unknown caller with the network of its site, since one host with IPv6 has many addresses."""
         return self._replace(address=_network(self.address)) if self.actor == ANONYMOUS else self
+
+
+class KindLimit:
+    """The kinds of one event and actor in a minute, which are limited for each address first, so that a noisy one hides no other.
+
+    The rows for the rest of an address count as kinds too; the row for the rest of all of them does not.
+    """
+
+    def __init__(self) -> None:
+        self._known = dict[Hashable, str | None]()  # kinds, by whatever names one
+        self._of_address = Counter[str | None]()
+
+    def add_known(self, kinds: Iterable[tuple[Hashable, str | None]]) -> None:
+        """Add kinds that have a row already, each with its address."""
+        for key, address in kinds:
+            self._known[key] = address
+            self._of_address[address] += 1
+
+    def admit(self, repeat: Repeat, name: Callable[[Repeat], Hashable] = lambda each: each) -> Repeat:
+        """Return the kind that an event is counted as, and remember it by its name."""
+        for kind, most in ((repeat, MOST_OF_ADDRESS), (repeat.overflow_of_address(), MOST_OF_ADDRESS + 1)):
+            if name(kind) in self._known:
+                return kind
+            if self._of_address[kind.address] < most and len(self._known) < MOST_KINDS:
+                self.add_known([(name(kind), kind.address)])
+                return kind
+        return repeat.overflow()
 
 
 def add_repeats(connection: Connection, minute: datetime, counts: Mapping[Repeat, int]) -> None:
@@ -91,17 +124,15 @@ def minute_of(moment: datetime) -> datetime:
 
 def _limit(connection: Connection, minute: datetime, group: str, kinds: Mapping[Repeat, int]) -> list[dict[str, Any]]:
     """Return the rows to add for one event and actor; beyond the most kinds of a minute, one row has the rest."""
-    rows = {_key(group, minute, repeat): (repeat, count) for repeat, count in kinds.items()}
     of_group = (audit_repeats.c.minute == minute) & audit_repeats.c.key.startswith(group)
-    known = set(connection.execute(select(audit_repeats.c.key).where(of_group)).scalars())
-    new = [key for key in rows if key not in known]
-    for key in new[max(0, MOST_KINDS - len(known)) :]:
-        repeat, count = rows.pop(key)
-        rest = repeat.overflow()
-        found = rows.get(_key(group, minute, rest), (rest, 0))
-        rows[_key(group, minute, rest)] = (rest, found[1] + count)
+    known = connection.execute(select(audit_repeats.c.key, audit_repeats.c.entry).where(of_group)).all()
+    limit, rows = KindLimit(), Counter[Repeat]()
+    limit.add_known((row.key, row.entry["address"]) for row in known)
+    for repeat, count in kinds.items():
+        rows[limit.admit(repeat, lambda each: _key(group, minute, each))] += count
     return [
-        {"key": key, "minute": minute, "entry": _dump(repeat), "count": count} for key, (repeat, count) in rows.items()
+        {"key": _key(group, minute, repeat), "minute": minute, "entry": _dump(repeat), "count": count}
+        for repeat, count in rows.items()
     ]
 
 

@@ -8,11 +8,11 @@ from api.auth.permissions.principal import Principal
 from api.auth.tokens.leaked_tokens import LeakedTokens
 from api.db.errors import StateBroken, StateBusy
 from api.db.namespaces.reviews import DraftKey, Origin
-from api.reviews.reviewing import Override, Reviews
+from api.reviews.reviewing import Arrival, Override, Reviews
 from gitstore.layout import CommitId
 from gitstore.publish.approval import Verdict
 from gitstore.publish.authorship import ReviewSubject
-from gitstore.pushes.push import Publish, PushedHead
+from gitstore.pushes.push import Publish, PushedHead, RefUpdate
 
 _BRANCH = "release"
 _ANY_BRANCH = ""
@@ -48,9 +48,19 @@ class ServiceRecords:
         override = self._override(publish.project, publish.commit, publish.override)
         self.reviews.note_override(override, publish.commit, publish.number)
 
-    def note_push(self, heads: Sequence[PushedHead], brought: Collection[CommitId]) -> None:
-        """Record who brought commits, so that they cannot approve them, whatever authors the commits name."""
-        self.reviews.record_push(self.caller, self.namespace, heads, brought, self.origin)
+    def note_push(
+        self, updates: Sequence[RefUpdate], heads: Sequence[PushedHead], brought: Collection[CommitId]
+    ) -> None:
+        """Record who pushes, and who brings commits, so that they cannot approve them, whatever authors the commits name.
+
+        While the database is unavailable, a push that brings nothing to review goes on: it is noted when it has ended.
+        """
+        try:
+            self.reviews.record_push(self.caller, self.namespace, Arrival(updates, heads, brought), self.origin)
+        except (StateBusy, StateBroken) as ex:
+            if heads or brought:
+                raise
+            _log.warning("push_not_recorded", namespace=self.namespace, exc_info=ex)
 
     def has_access(self) -> bool:
         """Tell whether the caller is still active, with all grants of the push; true while the database is unavailable."""

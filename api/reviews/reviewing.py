@@ -19,6 +19,7 @@ from api.db.namespaces.reviews import Action, DraftKey, Origin, Person, Remark, 
 from api.db.namespaces.upstreams import find_upstream
 from api.db.timestamps import Clock, utc_now
 from api.errors import Forbidden
+from api.reviews.push_entry import describe_arrival
 from api.reviews.review import (
     Review,
     find_involved,
@@ -33,9 +34,8 @@ from gitstore.git.repository import Author
 from gitstore.layout import PROPOSAL_PREFIX, CommitId
 from gitstore.publish.approval import Verdict
 from gitstore.publish.authorship import ReviewSubject
-from gitstore.pushes.push import PushedHead
+from gitstore.pushes.push import PushedHead, RefUpdate
 
-_MOST_BRANCHES = 100  # of a push, in its entry of the trail
 _NO_ORIGIN = Origin()
 
 # A review request or a comment needs one of these (resource, action) grants. A verdict needs the first.
@@ -63,6 +63,14 @@ class Override(NamedTuple):
     reason: str
     head: str | None
     origin: Origin = Origin()
+
+
+class Arrival(NamedTuple):
+    """What a push brings: its refs, the new heads of branches that are reviewed, and the commits that come with them."""
+
+    updates: Sequence[RefUpdate]
+    heads: Sequence[PushedHead] = ()
+    brought: Collection[CommitId] = ()
 
 
 class ReviewThread(NamedTuple):
@@ -118,21 +126,21 @@ class Reviews:
         self,
         actor: Principal,
         namespace: str,
-        heads: Sequence[PushedHead],
-        brought: Collection[CommitId],
+        arrival: Arrival,
         origin: Origin = _NO_ORIGIN,
     ) -> None:
-        """Record who pushed heads by Git, and the commits that came with them, before the branches move.
+        """Record who pushes refs by Git, and the commits that come with them, before the refs move: a kill cannot lose it.
 
         The authors of the commits may be other people, or none that the service knows: the pusher cannot approve either.
         """
         person, now = person_of(actor), self.clock()
         with self.database.writing() as connection:
-            add_pushed(connection, namespace, person.email, brought, now)
-            detail = {"branches": {each.name: each.head for each in heads[:_MOST_BRANCHES]}, "commits": len(brought)}
+            add_pushed(connection, namespace, person.email, arrival.brought, now)
+            detail = describe_arrival(arrival.updates) | {"commits": len(arrival.brought)}
             entry = AuditEntry(now, AuditEvent.PUSHED, actor.actor(), namespace, detail, namespace)
-            audit.record(connection, replace(entry, address=origin.address, session=actor.session or None))
-            for name, projects, head in heads:
+            entry = replace(entry, address=origin.address, session=actor.session or None)
+            audit.record(connection, entry)
+            for name, projects, head in arrival.heads:
                 for key in (DraftKey(namespace, project, name) for project in projects):
                     known = find_remarks(connection, namespace, key.project, [head])
                     if not any(_is_push(each, key, person) for each in known):

@@ -105,8 +105,13 @@ class PushRecords(Protocol):
         """Record a finished publish without an approval; it is live, so nothing is raised."""
         ...
 
-    def note_push(self, heads: Sequence[PushedHead], brought: Collection[CommitId]) -> None:
-        """Record, before any ref moves, who pushed heads, and the commits that came with them; an error refuses the push."""
+    def note_push(
+        self, updates: Sequence[RefUpdate], heads: Sequence[PushedHead], brought: Collection[CommitId]
+    ) -> None:
+        """Record, before any ref moves, who pushes which refs, with new heads of branches and the commits that come with them.
+
+        An error refuses the push.
+        """
         ...
 
     def has_access(self) -> bool:
@@ -134,7 +139,9 @@ class NoRecords:
     def note_override(self, publish: Publish) -> None:
         """Record nothing."""
 
-    def note_push(self, heads: Sequence[PushedHead], brought: Collection[CommitId]) -> None:
+    def note_push(
+        self, updates: Sequence[RefUpdate], heads: Sequence[PushedHead], brought: Collection[CommitId]
+    ) -> None:
         """Record nothing."""
 
     def has_access(self) -> bool:

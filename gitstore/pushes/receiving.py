@@ -160,12 +160,12 @@ class _Reception:
                     _follow(compiler, transaction, released)
 
     def _note_push(self) -> None:
-        """Record who brings the commits that release does not get; before any object, so that a crash loses no record."""
-        found = [self._verdicts.get(update.name) for update in self._accepted() if update.name != RELEASE_REF]
+        """Record who pushes, and who brings the commits that release does not get; before any object: a crash loses no record."""
+        accepted = self._accepted()
+        found = [self._verdicts.get(update.name) for update in accepted if update.name != RELEASE_REF]
         heads = [verdict.pushed for verdict in found if verdict and verdict.pushed]
         brought = frozenset[CommitId]().union(*(verdict.brought for verdict in found if verdict))
-        if heads or brought:
-            self._push.records.note_push(heads, brought)
+        self._push.records.note_push(accepted, heads, brought)
 
     def _confirm_access(self) -> None:
         """Refuse everything if the pusher has lost access while the push was received and checked."""

@@ -1,15 +1,18 @@
 """Pushes in the audit trail: each ref with its commits and outcome, and the keys of signers that came and went."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from api.auth.permissions.grants import everywhere
+from tests.e2e.caller import Caller
 from tests.e2e.pusher import Pusher
-from tests.e2e.world import Place
-from tests.service import wait_until
+from tests.e2e.test_kills import descendants, kill
+from tests.e2e.world import Place, open_world
+from tests.service import WAYPOST, running, wait_until
 from tests.ssh_keys import KeyMaker
 
 RULE = "redirects:\n  - {{type: BASIC, source: {}, target: /new, status: 301}}\n"
@@ -48,6 +51,29 @@ def test_a_push_has_its_refs_with_their_commits_and_outcomes(place: Place, clone
     }
     assert by_ref["refs/heads/topic"] == {"old": None, "new": commit, "outcome": "moved"}
     assert by_ref["refs/heads/draft/none/x"]["outcome"] == "refused"
+
+
+def test_a_push_whose_node_is_killed_before_its_answer_is_recorded(tmp_path: Path) -> None:
+    """What is noted in memory is lost with the node; who pushed what was written before the refs moved."""
+    data = tmp_path / "data"
+    with running(WAYPOST, data) as service, open_world(service, killed=True) as world:
+        place = world.place()
+        pusher = Pusher.of(place, tmp_path / "clone")
+        named = Caller(world.http, pusher.token).get("/api/me")
+        before, commit = pusher.ref("refs/heads/release"), pusher.commit("shop/redirects.yaml", RULE.format("/a"))
+        moved = place.repository / "refs/heads/release"
+        with ThreadPoolExecutor(1) as pool:
+            pushing = pool.submit(pusher.push, "origin", "HEAD:release")
+            wait_until(lambda: moved.read_text().strip() == commit or pushing.done(), 60, "the move of release")
+            for pid in descendants(service.process.pid):
+                kill(pid)
+        service.process.wait(20)
+    with running(WAYPOST, data) as service, open_world(service) as world:
+        (entry,) = entries(Place(world, place.namespace, place.project, world.root), "branches_pushed", 1)
+    assert entry["detail"]["refs"] == [{"ref": "refs/heads/release", "old": before, "new": commit}]
+    assert (entry["address"], entry["request"] is None) == ("127.0.0.1", False)
+    token = {"id": named["id"], "name": named["name"]}
+    assert (entry["actor"], entry["token"]) == ({"kind": "token", **token}, token)
 
 
 def test_a_push_of_many_long_names_has_a_short_entry(place: Place, clone: Pusher) -> None:

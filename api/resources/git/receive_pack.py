@@ -21,9 +21,9 @@ from api.http.guard.access import author_of, by_basic, grants, principal_of
 from api.http.request.caller_access import check_again
 from api.http.request.coded_body import inflate
 from api.page_links import proposal_address
-from api.resources.git.push_entry import describe_push
 from api.resources.git.push_stream import PushStream
 from api.resources.git.smart_http import GitRepositories, check_media_type, require_push
+from api.reviews.push_entry import describe_push
 from api.runtime.jobs.background import run_in_thread, run_transfer
 from api.settings import Settings
 from gitstore.errors import StoreError

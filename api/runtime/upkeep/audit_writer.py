@@ -12,7 +12,7 @@ from api import logs
 from api.db.audit import OPERATOR_KIND, Actor, AuditEntry, AuditEvent, record
 from api.db.audit_chain import START, AuditEnds, Link, read_head
 from api.db.audit_checkpoints import newest_checkpoint
-from api.db.audit_repeats import MOST_KINDS, Repeat, add_repeats, close_minutes, has_past_minutes, minute_of
+from api.db.audit_repeats import KindLimit, Repeat, add_repeats, close_minutes, has_past_minutes, minute_of
 from api.db.database import Connection, Database
 from api.db.timestamps import Clock
 from api.runtime.jobs.background import run_in_thread
@@ -75,7 +75,7 @@ class AuditWriter(TaskService):
         # Of what follows, held for microseconds: requests note on the event loop, rounds run in threads.
         self._lock = Lock()
         self._repeats = Counter[tuple[datetime, Repeat]]()
-        self._kinds = defaultdict[_Group, set[Repeat]](set)
+        self._kinds = defaultdict[_Group, KindLimit](KindLimit)
         self._entries = deque[AuditEntry]()
         self._lost = 0
         self._writing = Lock()
@@ -133,10 +133,7 @@ class AuditWriter(TaskService):
 
     def _limit(self, minute: datetime, repeat: Repeat) -> Repeat:
         """Return the kind that an event is counted as: beyond the most kinds of a minute, the one for the rest."""
-        kinds = self._kinds[minute, repeat.event, repeat.actor]
-        if len(kinds) < MOST_KINDS:
-            kinds.add(repeat)
-        return repeat if repeat in kinds else repeat.overflow()
+        return self._kinds[minute, repeat.event, repeat.actor].admit(repeat)
 
     def _add(self, key: tuple[datetime, Repeat], count: int) -> None:
         if key in self._repeats or len(self._repeats) < MOST_NOTED:

@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from api import logs
 from api.db.audit import ANONYMOUS, Actor, AuditEntry, AuditEvent, AuditFilter, list_entries
-from api.db.audit_repeats import MOST_KINDS, Repeat
+from api.db.audit_repeats import MOST_KINDS, MOST_OF_ADDRESS, Repeat
 from api.db.state_store import StateStore, open_state_store
 from api.runtime.upkeep import audit_writer
 from api.runtime.upkeep.audit_writer import AuditWriter
@@ -85,6 +85,24 @@ def test_beyond_the_most_kinds_of_a_minute_the_rest_is_one_row(trail: Trail) -> 
     assert [(each.actor, each.count, each.address) for each in found if each not in anonymous] == [
         (ADA, 3, "192.0.2.1")
     ]
+
+
+def test_a_noisy_address_hides_no_other(trail: Trail) -> None:
+    """Also of several workers, and in rounds of a second: its rest is a row with its address."""
+    noisy = [REFUSAL._replace(address="192.0.2.9", route=f"/{number}") for number in range(2 * MOST_KINDS)]
+    for _ in range(2):  # seconds
+        for refusal in noisy:
+            trail.writer.count(refusal)
+            trail.other.count(refusal._replace(method="PUT"))
+        trail.other.count(REFUSAL)
+        trail.writer.write()
+        trail.other.write()
+    found = trail.entries(AuditEvent.REFUSED)
+    [rest] = [each for each in found if each.detail == {"error": "too_many_kinds"}]
+    own = [each.count for each in found if each.address == rest.address and each is not rest]
+    assert (rest.address, own) == ("192.0.2.9", [2] * MOST_OF_ADDRESS)
+    assert rest.count == 2 * 2 * len(noisy) - sum(own)
+    assert [each.count for each in found if each.address == REFUSAL.address] == [2]
 
 
 def test_refusals_do_not_hide_failed_logins_or_those_of_the_next_minute(trail: Trail) -> None:

@@ -1,10 +1,11 @@
-"""The entry of a push in the audit trail: each ref with its old and new commit, and what became of it."""
+"""The entries of a push in the audit trail: each ref with its old and new commit, and what became of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from api.auth.tokens.api_token import find_any
 from gitstore.git.refs import is_ref
+from gitstore.pushes.push import RefUpdate
 from gitstore.pushes.receiving import Reception
 from gitstore.wire.push.push_report import RefStatus
 from gitstore.wire.push.push_request import Command, PushRequest
@@ -24,16 +25,25 @@ def describe_push(request: PushRequest, reception: Reception | None) -> dict[str
     return detail | ({"fault": _shorten(fault)} if fault else {})
 
 
+def describe_arrival(updates: Sequence[RefUpdate]) -> dict[str, object]:
+    """Return the detail of the entry before the refs move: only what is asked of them is known."""
+    more = len(updates) - _MOST_REFS
+    return {"refs": [_show(*each) for each in updates[:_MOST_REFS]]} | ({"more": more} if more > 0 else {})
+
+
 def _describe(command: Command, statuses: Mapping[str, RefStatus]) -> dict[str, Any]:
-    # A text that is no name of a ref can be anything, such as a password at the wrong place.
-    name = _shorten(command.ref) if is_ref(command.ref) else _WITHHELD
-    shown = {"ref": name, "old": command.old, "new": command.new}
+    shown = _show(command.ref, command.old, command.new)
     status = statuses.get(command.ref)
     if status is None:
         return {**shown, "outcome": "unknown"}
     if not status.refusal:
         return {**shown, "outcome": "moved"}
     return {**shown, "outcome": "refused", "reason": _shorten(status.refusal)}
+
+
+def _show(ref: str, old: str | None, new: str | None) -> dict[str, Any]:
+    # A text that is no name of a ref can be anything, such as a password at the wrong place.
+    return {"ref": _shorten(ref) if is_ref(ref) else _WITHHELD, "old": old, "new": new}
 
 
 def _shorten(text: str) -> str:
