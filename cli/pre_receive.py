@@ -8,22 +8,25 @@ import traceback
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
-from api.auth.tokens.api_token import digest, find_values
+from api.auth.tokens.api_token import digest, find_any, find_values
 from content.records.printable import escape_unprintable
 from gitstore.errors import StoreError
 from gitstore.git.push_hook import REFUSED, TRIAL, PushHook, load_settings
 from gitstore.git.repository import Author
-from gitstore.pushes.found_tokens import note_found
+from gitstore.pushes.found_tokens import FoundTokens
 from gitstore.pushes.hook_files import open_hook_files
 from gitstore.pushes.plain_push import PlainAnswer, PlainCheck, PlainPush, read_plain_push
 from gitstore.pushes.push import PushRules
+from gitstore.pushes.push_notes import MOST_CHARACTERS, note_push
 from gitstore.upstream.upstream_settings import read_source
 
-_MOST_TOKENS = 1_000  # of one file
 _NOT_NOTED = "No API token was revoked, since this user may not write to the repository: revoke those that are valid."
+_TOO_MANY = (
+    "More texts have the form of an API token than are looked at: revoke also those of the others that are valid."
+)
+_WITHHELD = "(withheld)"
 _ACCEPTED = 0
 _INTERRUPTED = 128 + signal.SIGINT
 
@@ -32,8 +35,10 @@ def run(arguments: Sequence[str]) -> int:
     """Check the push on standard input, and return the exit code. With the settings `--trial` nothing is checked."""
     if [*arguments] == [TRIAL]:
         return _ACCEPTED
+    push = None
     try:
-        answer = _check(load_settings(arguments[0]), read_plain_push(sys.stdin.buffer, os.environ))
+        hook, push = load_settings(arguments[0]), read_plain_push(sys.stdin.buffer, os.environ)
+        answer = _check(hook, push)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except StoreError as ex:
@@ -42,6 +47,8 @@ def run(arguments: Sequence[str]) -> int:
         answer = _refuse(f"{ex.strerror or ex}{f' ({ex.filename})' if ex.filename else ''}. Tell the operator")
     except Exception as ex:  # noqa: BLE001 - the outer edge, which translates every exception into a sentence
         answer = _refuse(_describe_bug(ex))
+    if push and push.commands:
+        note_push(Path.cwd(), push, answer, os.environ, _shorten)
     _print(answer.lines)
     return _ACCEPTED if answer.is_accepted else REFUSED
 
@@ -50,23 +57,33 @@ def _check(hook: PushHook, push: PlainPush) -> PlainAnswer:
     repository = Path.cwd()  # Git runs the hook in it
     rules = PushRules(hook.allowed_files, hook.proposal_address)
     with open_hook_files(repository, hook.root, push.quarantine) as paths:
-        found = set[str]()
+        found = FoundTokens()
         check = PlainCheck(
             paths, _find_author(), partial(_find_token, found), rules, hook.limits, _hold_back(repository)
         )
         answer = check.answer(push, lambda line: _print([line]))
     if not found:
         return answer
-    is_noted = note_found(repository, found)
+    is_noted = found.note(repository)
     line = "Valid API tokens among those are revoked within a minute." if is_noted else _NOT_NOTED
-    return answer._replace(lines=(*answer.lines, line))
+    more = [_TOO_MANY] if is_noted and found.is_full else []
+    return answer._replace(lines=(*answer.lines, line, *more))
 
 
-def _find_token(found: set[str], data: bytes) -> int | None:
+def _find_token(found: FoundTokens, data: bytes) -> int | None:
     """Return the position of the first text with the form of a token, and add the digests of all."""
-    places = [*islice(find_values(data), _MOST_TOKENS)]
-    found.update(digest(value) for _, value in places)
-    return min((at for at, _ in places), default=None)
+    first = None
+    for at, value in find_values(data):
+        first = at if first is None else min(first, at)
+        if found.is_full:
+            break
+        found.add(digest(value))
+    return first
+
+
+def _shorten(text: str) -> str:
+    """Return the beginning of a text for a note, and nothing of one with an API token."""
+    return _WITHHELD if find_any(text.encode(errors="replace")) is not None else text[:MOST_CHARACTERS]
 
 
 def _hold_back(repository: Path) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from api.http.routing import Route
 from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, SYNCING, SYNCS_DUE, UPSTREAM_AGE, UPSTREAMS, WAITING
 from api.readiness import Fault, ReadyCheck
+from api.reviews.plain_push_sweeper import PlainPushSweeper
 from api.runtime.health.content_check import ContentCheck
 from api.runtime.health.data_monitor import DataMonitor
 from api.runtime.health.disk_check import DiskCheck
@@ -134,6 +135,7 @@ class _Parts(NamedTuple):
             Packer(self.store.directory, self.data),
             ProposalSweeper(self.store, self.data),
             FoundTokenSweeper(self.store, self.services.leaked_tokens(OPERATOR.actor(), HOOK_LEAK), self.data),
+            PlainPushSweeper(self.store, self.services.state.database, self.data),
             PushedCommitSweeper(self.store, self.services.state.database, self.data),
             self.upstream_syncer,
             HostReporter(self.pulls, self.data, RestoredCopy(settings.data).is_paused),

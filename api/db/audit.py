@@ -213,6 +213,12 @@ def find_token_owners(connection: Connection, tokens: Collection[int]) -> dict[i
     return found
 
 
+def has_entry(connection: Connection, event: str, request: str) -> bool:
+    """Tell whether an event of a request has an entry."""
+    query = select(audit.c.id).where(audit.c.event == event, audit.c.request == request).limit(1)
+    return connection.execute(query).first() is not None
+
+
 def list_entries(
     connection: Connection, limit: int, offset: int, audit_filter: AuditFilter = _ALL
 ) -> tuple[list[AuditEntry], int]:

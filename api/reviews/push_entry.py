@@ -6,6 +6,7 @@ from typing import Any
 from api.auth.tokens.api_token import find_any
 from gitstore.git.refs import is_ref
 from gitstore.pushes.push import RefUpdate
+from gitstore.pushes.push_notes import PushNote
 from gitstore.pushes.receiving import Reception
 from gitstore.wire.push.push_report import RefStatus
 from gitstore.wire.push.push_request import Command, PushRequest
@@ -29,6 +30,13 @@ def describe_arrival(updates: Sequence[RefUpdate]) -> dict[str, object]:
     """Return the detail of the entry before the refs move: only what is asked of them is known."""
     more = len(updates) - _MOST_REFS
     return {"refs": [_show(*each) for each in updates[:_MOST_REFS]]} | ({"more": more} if more > 0 else {})
+
+
+def describe_note(note: PushNote) -> dict[str, object]:
+    """Return the detail of the entry of a push by path or SSH: Git moves what the hook accepted, all of it, right afterwards."""
+    answer = {"outcome": "accepted"} if note.is_accepted else {"outcome": "refused", "reason": _shorten(note.reason)}
+    refs = [_show(*each) | answer for each in note.updates]
+    return {"refs": refs, "by": "path or SSH"} | ({"more": note.more} if note.more else {})
 
 
 def _describe(command: Command, statuses: Mapping[str, RefStatus]) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class Override(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """What a push brings: its refs, the new heads of branches that are reviewed, and the commits that come with them."""
+    """The refs of a push, the new heads of branches that are reviewed, and the commits that come with them."""
 
     updates: Sequence[RefUpdate]
     heads: Sequence[PushedHead] = ()

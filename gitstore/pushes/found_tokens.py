@@ -1,71 +1,59 @@
-"""Texts with the form of API tokens that a hook found, as the names of files in the repository: the service revokes the valid ones.
+"""Texts with the form of API tokens that a hook found, noted for the service, which revokes the valid ones.
 
-The hook has no database. A file is named by the SHA-256 of the text, which is what the service stores of a token, so that the
-repository never has the token itself. Several users of the system may write there, so no link is followed: no user may be
-able to have the service remove files elsewhere.
+A note has the SHA-256 of each text, which is what the service stores of a token, so that the repository never has the token itself.
 """
 
-import os
-import re
-import stat
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from itertools import islice
+from collections.abc import Iterator
 from pathlib import Path
 
+from gitstore.pushes.hook_notes import NoteFolder
+
 FOLDER = "waypost-found-tokens"
-_DIGEST = re.compile("[0-9a-f]{64}")
-_MOST = 1_000
+MOST_FOUND = 1_000_000  # in a push
+_SIZE = 32  # bytes of a digest
+_WINDOW = 1_000  # digests
+_MOST_RECENT = 100_000  # that are known, so that one text that is repeated takes no room
 
 
-def note_found(repository: Path, digests: Collection[str]) -> bool:
-    """Note digests for the service; false if the pusher may not write there."""
-    try:
-        with suppress(FileExistsError):
-            _create_folder(repository)
-        with _opened(repository) as folder:
-            return all(_note(folder, digest) for digest in islice(digests, _MOST))
-    except OSError:
-        return False
+class FoundTokens:
+    """The digests of the texts that are found in a push, up to a number that no reader of it would look through."""
+
+    def __init__(self) -> None:
+        self._digests = bytearray()
+        self._recent = set[bytes]()
+
+    def __len__(self) -> int:
+        """Return the number of digests."""
+        return len(self._digests) // _SIZE
+
+    @property
+    def is_full(self) -> bool:
+        """True if no more are kept."""
+        return len(self) >= MOST_FOUND
+
+    def add(self, digest: str) -> None:
+        """Add a digest, in hex."""
+        found = bytes.fromhex(digest)
+        if found in self._recent or self.is_full:
+            return
+        if len(self._recent) >= _MOST_RECENT:
+            self._recent.clear()
+        self._recent.add(found)
+        self._digests += found
+
+    def note(self, repository: Path) -> bool:
+        """Note them for the service; false if the pusher may not write there, or if too much is noted already."""
+        return found_tokens(repository).write(bytes(self._digests))
 
 
-def list_found(repository: Path) -> Mapping[str, int]:
-    """Return the noted digests, each with the time of its note: a digest that is noted again has another time."""
-    with suppress(OSError), _opened(repository) as folder, os.scandir(folder) as entries:  # mostly there is no folder
-        found = (each for each in entries if _DIGEST.fullmatch(each.name) and each.is_file(follow_symlinks=False))
-        return {each.name: each.stat(follow_symlinks=False).st_ctime_ns for each in islice(found, _MOST)}
-    return {}
+def found_tokens(repository: Path) -> NoteFolder:
+    """Return the notes of a repository."""
+    return NoteFolder(repository, FOLDER, MOST_FOUND * _SIZE)
 
 
-def forget_found(repository: Path, digests: Collection[str]) -> None:
-    """Remove notes; those that another user of the system keeps from it stay, and do no harm."""
-    with suppress(OSError), _opened(repository) as folder:
-        for digest in digests:
-            with suppress(OSError):
-                os.unlink(digest, dir_fd=folder)
-
-
-@contextmanager
-def _opened(repository: Path) -> Iterator[int]:
-    """Open the folder; OSError for a link in its place, or if there is none."""
-    folder = os.open(repository / FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        yield folder
-    finally:
-        os.close(folder)
-
-
-def _create_folder(repository: Path) -> None:
-    """Create the folder for those who may write to the repository, whatever the umask of this pusher is."""
-    (repository / FOLDER).mkdir()
-    with _opened(repository) as folder:
-        os.fchmod(folder, stat.S_IMODE(repository.stat().st_mode))
-
-
-def _note(folder: int, digest: str) -> bool:
-    """Create a note; false if something else than a file has its name."""
-    try:
-        os.close(os.open(digest, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o660, dir_fd=folder))
-    except FileExistsError:
-        return stat.S_ISREG(os.stat(digest, dir_fd=folder, follow_symlinks=False).st_mode)
-    return True
+def read_found(notes: NoteFolder, name: str) -> Iterator[frozenset[str]]:
+    """Yield the digests of a note in windows, in hex."""
+    with notes.open(name) as note:
+        while note and (window := note.file.read(_WINDOW * _SIZE)):
+            whole = len(window) - len(window) % _SIZE
+            yield frozenset(window[at : at + _SIZE].hex() for at in range(0, whole, _SIZE))

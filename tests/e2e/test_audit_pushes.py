@@ -54,7 +54,7 @@ def test_a_push_has_its_refs_with_their_commits_and_outcomes(place: Place, clone
 
 
 def test_a_push_whose_node_is_killed_before_its_answer_is_recorded(tmp_path: Path) -> None:
-    """What is noted in memory is lost with the node; who pushed what was written before the refs moved."""
+    """Notes in memory are lost with the node; who pushed which refs was written before they moved."""
     data = tmp_path / "data"
     with running(WAYPOST, data) as service, open_world(service, killed=True) as world:
         place = world.place()

@@ -1,15 +1,17 @@
 """The hooks of a running service: written at its start and for each new namespace; pushes by path as over HTTP."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from api.auth.permissions.grants import everywhere
 from gitstore.git.push_hook import HOOK
 from tests.e2e.caller import Caller
-from tests.e2e.git import Clone, check_repository, rules
+from tests.e2e.git import Clone, check_repository, git, rules
 from tests.e2e.pusher import Pusher
 from tests.e2e.stream import following
 from tests.e2e.world import Place, World, open_world
@@ -107,6 +109,25 @@ def test_a_repository_that_cannot_be_written_does_not_stop_the_service(tmp_path:
     with running(WAYPOST, data) as service:
         (line,) = [line for line in service.log_lines() if line.get("logger") == "waypost.hooks"]
         assert (line["event"], line["namespace"]) == ("push_hook_not_written", "acme")
+
+
+def test_pushes_by_path_are_recorded_also_refused_ones(place: Place, tmp_path: Path) -> None:
+    clone = Clone.of(place.repository, tmp_path / "clone")
+    for text, target in (("redirects: 1\n", "release"), (rules("/a"), "topic")):
+        clone.write("shop/redirects.yaml", text)
+        clone.commit()
+        words = ["git", "push", "origin", f"HEAD:refs/heads/{target}"]
+        environment = {**os.environ, "SSH_CONNECTION": "192.0.2.7 50000 192.0.2.1 22"}
+        subprocess.run(words, cwd=clone.folder, env=environment, capture_output=True, check=False)
+
+    def found() -> list[Any] | None:
+        items = place.root.get("/api/audit", event="push_requested", namespace=place.namespace)["items"]
+        return items[::-1] if len(items) == 2 else None
+
+    refused, accepted = wait_until(found, PATIENCE, "two entries")
+    assert [each["detail"]["refs"][0]["outcome"] for each in (refused, accepted)] == ["refused", "accepted"]
+    assert accepted["detail"]["refs"][0]["new"] == git(place.repository, "rev-parse", "topic")
+    assert {(each["actor"]["kind"], each["address"]) for each in (refused, accepted)} == {("operator", "192.0.2.7")}
 
 
 def test_valid_tokens_in_pushes_by_path_are_revoked_by_the_service(world: World, place: Place, tmp_path: Path) -> None:

@@ -338,6 +338,7 @@ def entries(world: World, place: Place) -> list[Any]:
     assert first.event == AuditEvent.NAMESPACE_CREATED
     not_decided = {
         AuditEvent.PROJECT_CREATED,
+        AuditEvent.PROJECT_CHANGED,
         AuditEvent.POLICY_CHANGED,
         AuditEvent.PUBLISH_REQUESTED,
         AuditEvent.PUBLISHED,

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Mapping
 from api.auth.tokens.leaked_tokens import LeakedTokens
 from api.data.served_data import ServedData
 from api.runtime.upkeep.namespace_sweeper import NamespaceSweeper
-from gitstore.pushes.found_tokens import forget_found, list_found
+from gitstore.pushes.found_tokens import found_tokens, read_found
 from gitstore.store.store import Store
 
 _ROUND_SECONDS = 5.0
@@ -25,12 +25,12 @@ class FoundTokenSweeper(NamespaceSweeper):
         return dict.fromkeys(self._store.directory.namespaces())
 
     def _read_state(self, namespace: str) -> Hashable:
-        return frozenset(list_found(self._store.directory.namespace(namespace).repository).items())
+        return frozenset(found_tokens(self._store.directory.namespace(namespace).repository).list().items())
 
     def _sweep(self, namespace: str) -> None:
         """Revoke what is valid, and forget all that was noted."""
-        repository = self._store.directory.namespace(namespace).repository
-        found = list_found(repository)
-        if found:
-            self._search.revoke_hashes(found.keys(), namespace)
-            forget_found(repository, found.keys())
+        notes = found_tokens(self._store.directory.namespace(namespace).repository)
+        for name in notes.list():
+            for digests in read_found(notes, name):
+                self._search.revoke_hashes(digests, namespace)
+            notes.remove([name])

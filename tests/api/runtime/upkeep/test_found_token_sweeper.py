@@ -15,7 +15,7 @@ from api.db.audit import AuditEvent, AuditFilter, list_entries
 from api.runtime.upkeep.found_token_sweeper import FoundTokenSweeper
 from api.settings import Settings
 from gitstore.errors import NotFound
-from gitstore.pushes.found_tokens import FOLDER, list_found, note_found
+from gitstore.pushes.found_tokens import FOLDER, FoundTokens, found_tokens
 from gitstore.store.store import Store
 from tests.gitstore.fixtures import ADA
 
@@ -47,14 +47,21 @@ def sweeper(settings: Settings, services: Services, store: Store) -> FoundTokenS
     return FoundTokenSweeper(store, services.leaked_tokens(OPERATOR.actor(), HOOK_LEAK), open_data(settings))
 
 
-def test_a_valid_token_is_revoked_and_no_note_is_left(
+def note(repository: Path, *digests: str) -> None:
+    found = FoundTokens()
+    for each in digests:
+        found.add(each)
+    assert found.note(repository)
+
+
+def test_a_valid_token_behind_many_others_is_revoked_and_no_note_is_left(
     services: Services, store: Store, sweeper: FoundTokenSweeper
 ) -> None:
     token = services.tokens.create(OPERATOR, "leaked", tuple(everywhere("redirect:read")))
     repository = store.directory.namespace("acme").repository
-    note_found(repository, {digest(token.value), digest(mint().value)})
+    note(repository, *(digest(mint().value) for _ in range(1_500)), digest(token.value))
     sweeper.sweep()
-    assert list_found(repository) == {}
+    assert found_tokens(repository).list() == {}
     with pytest.raises(NotFound):
         services.tokens.find(token.token.id)
     with services.state.database.reading() as connection:
@@ -63,11 +70,11 @@ def test_a_valid_token_is_revoked_and_no_note_is_left(
 
 
 def test_a_digest_that_is_noted_again_goes_again(store: Store, sweeper: FoundTokenSweeper) -> None:
-    repository, found = store.directory.namespace("acme").repository, {digest(mint().value)}
+    repository, found = store.directory.namespace("acme").repository, digest(mint().value)
     for _ in range(3):
-        note_found(repository, found)
+        note(repository, found)
         sweeper.sweep()
-        assert list_found(repository) == {}
+        assert found_tokens(repository).list() == {}
 
 
 def test_a_folder_that_cannot_be_read_keeps_no_other_namespace_waiting(
@@ -76,6 +83,6 @@ def test_a_folder_that_cannot_be_read_keeps_no_other_namespace_waiting(
     token = services.tokens.create(OPERATOR, "leaked", tuple(everywhere("redirect:read")))
     store.directory.namespace("acme").repository.joinpath(FOLDER).symlink_to("/nowhere")
     repository = store.directory.namespace("other").repository
-    note_found(repository, {digest(token.value)})
+    note(repository, digest(token.value))
     sweeper.sweep()
-    assert list_found(repository) == {}
+    assert found_tokens(repository).list() == {}
