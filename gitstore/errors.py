@@ -137,6 +137,12 @@ class ApprovalRequired(StoreError):
     code = "approval_required"
 
 
+class SignatureRequired(ApprovalRequired):
+    """The project requires signed commits, and one of those that would be published has no signature that counts."""
+
+    code = "signature_required"
+
+
 class NoVerdict(ApprovalRequired):
     """There is no verdict on the named head, neither an approval nor a rejection."""
 

@@ -4,7 +4,7 @@ from itertools import islice
 
 from gitstore.errors import SigningKeyUnusable
 from gitstore.git.repository import Repository
-from gitstore.layout import RELEASE_REF
+from gitstore.layout import RELEASE_REF, CommitId
 from gitstore.signatures.signing_key import UNSIGNED
 
 SERVICE_EMAIL = "service@waypost.invalid"
@@ -19,9 +19,18 @@ def require_unsigned_release(repository: Repository) -> None:
     """Raise SigningKeyUnusable where the newest commit of the service on release is signed."""
     release = repository.ref(RELEASE_REF)
     commits = islice(repository.first_parents(release), _SEARCHED) if release else ()
-    heads = (repository.raw(info.id)[1].partition(b"\n\n")[0] for info in commits)
-    if _SIGNED in next((head for head in heads if _BY_SERVICE in head), b""):
+    newest = next((info.id for info in commits if is_by_service(repository, info.id)), None)
+    if newest and _SIGNED in _head_of(repository, newest):
         raise SigningKeyUnusable(
             "The service signs its commits on release, and no key is set here; nothing changed. Set WAYPOST_SIGNING_KEY, or "
             f"signing_key in waypost.toml, as for the service. To go on without signatures: WAYPOST_SIGNING_KEY={UNSIGNED}"
         )
+
+
+def is_by_service(repository: Repository, commit: CommitId) -> bool:
+    """Tell whether a commit names the service as its committer, which a pushed one may do too."""
+    return _BY_SERVICE in _head_of(repository, commit)
+
+
+def _head_of(repository: Repository, commit: CommitId) -> bytes:
+    return repository.raw(commit)[1].partition(b"\n\n")[0]

@@ -36,6 +36,7 @@ from gitstore.proposals.proposal import Proposal, read_proposal, require_intact
 from gitstore.publish.advance import PublishResult, ReleaseCommit, ReleaseUpdate, commit_together
 from gitstore.publish.approval import ApprovalCheck, Verdict
 from gitstore.publish.authorship import ReviewSubject, read_branch_subject
+from gitstore.publish.signature_policy import require_signed_branch
 from gitstore.pushes.push import Scope
 
 _RETRY_WINDOW = 200  # commits of release in which a repeated request finds its publish
@@ -94,7 +95,7 @@ def merge_into_release(
 ) -> MergeResult:
     """Publish all projects of a proposal, and remove its branch; repeated after a lost reply, return the same publish.
 
-    Raises NotFound, StaleProposal, NotAllowed, ApprovalRequired, Conflicts, Invalid, NothingToPublish or LostRace, without
+    Raises NotFound, StaleProposal, NotAllowed, ApprovalRequired, SignatureRequired, Conflicts, Invalid, NothingToPublish or LostRace, without
     a change.
     """
     try:
@@ -112,6 +113,8 @@ def merge_into_release(
     for check in checks:
         if check.draft.is_required:
             check.trailers()
+    if not request.override:
+        require_signed_branch(transaction, proposal.release, require_intact(proposal))
     merge = merge_proposal(compiler, proposal)
     merge.require_clean(proposal.branch)
     if merge.is_empty:

@@ -28,6 +28,7 @@ from gitstore.merge.draft_merge import merge_draft, merged_tree, write_merged
 from gitstore.publish.advance import PublishResult, ReleaseUpdate, commit_release
 from gitstore.publish.approval import ApprovalCheck, VerdictSource, no_verdicts
 from gitstore.publish.authorship import find_writers, read_review_subject
+from gitstore.publish.signature_policy import require_signed_branch
 
 Trailers = Mapping[str, str | tuple[str, ...]]
 
@@ -59,7 +60,7 @@ def publish(
 
     `verdicts` is called at the start, where approval is needed, and right before the commit is written.
 
-    Raises NothingToPublish, StaleDraft, Conflicts, ApprovalRequired, NotAllowed, Invalid or LostRace, without a change.
+    Raises NothingToPublish, StaleDraft, Conflicts, ApprovalRequired, SignatureRequired, NotAllowed, Invalid or LostRace, without a change.
     """
     state = read_draft(transaction, request.name)
     if state.head is None:
@@ -71,6 +72,8 @@ def publish(
     approval_check = ApprovalCheck(state, draft, verdicts, request.override)
     if draft.is_required:
         approval_check.trailers()
+    if not request.override:
+        require_signed_branch(transaction, state.release, (state.base, state.head))
     if request.ids:
         return _publish_selected(compiler, transaction, approval_check, request)
     tree = merged_tree(compiler, transaction, state)

@@ -92,7 +92,7 @@ class ReleaseCheck:
         for info in commits if not is_mirror else ():
             _require_own_message(info)
         signatures = SignatureCheck(self._repository, release)
-        signers = [signatures.find_signer(*pair, self._changes(*pair)) for pair in pairs]
+        signers = [signatures.find_signer(*pair) for pair in pairs]
         checked = [
             self._check_commit(parent, info, number, len(pairs))._replace(signer=signer)
             for number, ((parent, info), signer) in enumerate(zip(pairs, signers, strict=True), 1)

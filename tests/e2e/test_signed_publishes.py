@@ -63,7 +63,7 @@ def test_whatever_is_published_over_the_api_is_signed(shop: Place, keys: tuple[K
 
 
 def test_a_push_needs_a_signature_where_the_policy_says_so(
-    shop: Place, keys: tuple[Key, Key], signers: Path, tmp_path: Path
+    signing_world: World, shop: Place, keys: tuple[Key, Key], signers: Path, tmp_path: Path
 ) -> None:
     kim = keys[1]
     clone = Pusher.of(shop, tmp_path / "clone")
@@ -90,8 +90,17 @@ def test_a_push_needs_a_signature_where_the_policy_says_so(
     clone.commit("shop/redirects.yaml", RULE.format("/proposed"))
     clone.pushed("origin", "HEAD:refs/heads/mine")
     (proposal,) = shop.root.get(f"{shop.space}/proposals")["items"]
-    merged = shop.root.ask("POST", f"{shop.space}/proposal/{proposal['id']}/merge", 200, json={}).json()
+    merge = f"{shop.space}/proposal/{proposal['id']}/merge"
+    shop.root.refused("POST", merge, 403, "signature_required", json={})
+    publisher = signing_world.holder(("*", "read"), ("*", "write"), ("project", "publish"))
+    publisher.refused("POST", merge, 403, "forbidden", json={"override": "I am in a hurry"})
+    reason = {"override": "Kim has lost the key"}
+    merged = shop.root.ask("POST", merge, 200, json=reason).json()
     require_signed(shop.repository, merged["version"], signers, keys[0])
+    assert shop.get(f"/history/{merged['version']}")["overrideReason"] == reason["override"]
+
+    shop.add("/drafted")  # the service signs what the dashboard edits
+    shop.ask("POST", "/publish", 200, json={})
 
 
 def test_a_push_cannot_claim_a_signer(shop: Place, tmp_path: Path) -> None:

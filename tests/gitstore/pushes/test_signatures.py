@@ -59,7 +59,7 @@ def test_an_unsigned_commit_is_refused_with_what_to_do(clone: Clone) -> None:
         "  git config gpg.format ssh",
         "  git config user.signingKey ~/.ssh/id_ed25519.pub",
         "  git rebase --exec 'git commit --amend --no-edit -S' origin/release",
-        "Or push it as a proposal, and merge it there: git push origin HEAD:refs/heads/<name>",
+        "Or push it as a proposal, which a user with project:override can merge: git push origin HEAD:refs/heads/<name>",
     )
 
 

@@ -1,0 +1,96 @@
+"""The policy of signatures of release: which changes need signed commits, and who may sign them.
+
+The policy and the signers are those of release before a push or a publish, so that no change can let itself in.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+from content.records.names import is_name
+from gitstore.errors import SignatureRequired
+from gitstore.git.ancestry import commits_between
+from gitstore.git.repository import CommitInfo, Repository
+from gitstore.git.signed_release import SERVICE_EMAIL, is_by_service
+from gitstore.git.transaction import Transaction
+from gitstore.history.numbering import project_trees
+from gitstore.layout import PROJECT_FILE, BlobId, CommitId, TreeId
+from gitstore.signatures.allowed_signers import FILE, AllowedSigner, InvalidSigners, load_allowed_signers
+from gitstore.signatures.commit_signature import Unsigned, verify_commit
+from gitstore.yamlfiles.project_file import load_project
+
+_SHOWN = 12  # digits of a commit
+
+
+class SignaturePolicy:
+    """The policy of one state of release, read once for a push or a publish."""
+
+    def __init__(self, repository: Repository, release: CommitId, clock: Callable[[], float] = time.time) -> None:
+        self._repository = repository
+        self._release = repository.commit(release).tree
+        self._now = int(clock())
+
+    def find_requirement(self, before: TreeId | None, after: TreeId) -> str:
+        """Return why the change from one state of the namespace to another needs a signature; empty where it needs none."""
+        changed = self._repository.differing_entries(before, after)
+        for name in sorted(filter(is_name, changed)):
+            if self._requires(name):
+                return f"The policy of {name} on release has signatures: required."
+        protected = next((name for name in self._projects if self._requires(name)), "") if FILE in changed else ""
+        return f"The policy of {protected} on release has signatures: required, also for {FILE}." if protected else ""
+
+    def verify(self, info: CommitInfo, more: Sequence[AllowedSigner] = ()) -> AllowedSigner:
+        """Return the signer of a commit, of the file or of some more; raises Unsigned or InvalidSigners."""
+        data = self._repository.raw(info.id)[1]
+        return verify_commit(data, (*more, *self.signers), (self._now, info.time))
+
+    @cached_property
+    def signers(self) -> Sequence[AllowedSigner]:
+        """The signers in the file of release, none without it; raises InvalidSigners."""
+        return load_signers(self._repository, self._release)
+
+    def _requires(self, project: str) -> bool:
+        """Tell whether release requires signatures in a project."""
+        tree = self._projects.get(project)
+        found = self._repository.files_named(tree, PROJECT_FILE) if tree else {}
+        if PROJECT_FILE not in found:
+            return False
+        settings, _ = load_project(self._repository.blob(BlobId(found[PROJECT_FILE].id)), PROJECT_FILE)
+        return settings.needs_signature
+
+    @cached_property
+    def _projects(self) -> Mapping[str, TreeId]:
+        return project_trees(self._repository, self._release)
+
+
+def load_signers(repository: Repository, root: TreeId) -> Sequence[AllowedSigner]:
+    """Return the signers of a state of the namespace; none without the file. Raises InvalidSigners."""
+    found = repository.files_named(root, FILE)
+    return load_allowed_signers(repository.blob(BlobId(found[FILE].id))) if FILE in found else ()
+
+
+def require_signed_branch(transaction: Transaction, release: CommitId, ends: tuple[CommitId, CommitId]) -> None:
+    """Raise SignatureRequired unless the commits of a branch, from its base to its head, are signed where release asks it.
+
+    Those of the service count: with a key, the ones that it signed; without one, the ones that name it as committer.
+    """
+    policy = SignaturePolicy(transaction, release, transaction.clock)
+    if not policy.find_requirement(*(transaction.commit(end).tree for end in ends)):
+        return
+    own = (AllowedSigner(SERVICE_EMAIL, transaction.signer.public),) if transaction.signer else ()
+    for info in commits_between(transaction, *ends):
+        before = transaction.commit(info.parents[0]).tree if info.parents else None
+        reason = policy.find_requirement(before, info.tree)
+        if reason and not (transaction.signer is None and is_by_service(transaction, info.id)):
+            _require_signature(policy, info, own, reason)
+
+
+def _require_signature(policy: SignaturePolicy, info: CommitInfo, own: Sequence[AllowedSigner], reason: str) -> None:
+    try:
+        policy.verify(info, own)
+    except Unsigned as ex:
+        fix = "Sign the commits of the branch and push it again, or publish with an override and its reason."
+        raise SignatureRequired(f"The commit {info.id[:_SHOWN]} {ex}. {reason} {fix}") from ex
+    except InvalidSigners as ex:
+        fix = f"Fix {FILE} on release, or publish with an override and its reason."
+        raise SignatureRequired(f"{reason} {' '.join(ex.problems)} {fix}") from ex
