@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from api.auth.permissions.grants import everywhere
+from api.db.audit import AuditEvent
 from tests.e2e.caller import Caller
 from tests.e2e.test_git_policy import RULE, clone
 from tests.e2e.test_personal_tokens import issue
 from tests.e2e.world import PASSWORD, Place, World
-from tests.service import wait_until
+from tests.service import ROOT, wait_until
 
 GRANT = {"namespace": "*", "project": "*", "resource": "redirect", "action": "read"}
 HOOK = {"url": "https://hooks.example/"}
@@ -132,6 +133,47 @@ def entries_of(world: World, doer: Doer, expected: set[str]) -> list[Any]:
 @pytest.fixture(scope="module")
 def everybody(world: World) -> dict[str, Doer]:
     return doers(world)
+
+
+def test_what_is_done_with_webhooks_and_accounts_is_recorded(world: World) -> None:
+    place, admin = world.place(), world.person("admin")
+    hook = place.root.ask("POST", f"{place.space}/webhooks", 201, json=HOOK).json()["id"]
+    address = f"{place.space}/webhook/{hook}"
+    place.root.ask("PATCH", address, 200, json={"events": ["published"]})
+    place.root.ask("POST", f"{address}/rotate", 200, json={})
+    place.root.ask("DELETE", address, 204)
+    found = place.root.get("/api/audit", namespace=place.namespace)["items"]
+    events = [each["event"] for each in found if each["event"].startswith("webhook_")]
+    assert events == ["webhook_deleted", "webhook_secret_rotated", "webhook_changed", "webhook_created"]
+    account = {"username": f"kim-{secrets.token_hex(4)}", "password": PASSWORD, "roles": []}
+    number = admin.ask("POST", "/api/users", 201, json=account).json()["id"]
+    admin.ask("PATCH", f"/api/user/{number}", 200, json={"firstname": "Kim"})
+    admin.ask("DELETE", f"/api/user/{number}", 204)
+    found = world.root.get("/api/audit", actor=admin.get("/api/me")["name"])["items"]
+    events = [each["event"] for each in found if each["subject"] == account["username"]]
+    assert events == ["user_deleted", "user_updated", "user_created"]
+
+
+def test_a_rollback_is_recorded(world: World) -> None:
+    place = world.place()
+    place.published("/a")
+    place.published("/b")
+    place.ask("POST", "/rollback", 200, json={"version": 1})
+
+    def entries() -> list[Any]:
+        return world.root.get("/api/audit", event="release_rolled_back", namespace=place.namespace)["items"]  # type: ignore[no-any-return]  # JSON
+
+    (entry,) = wait_until(entries, PATIENCE, "the rollback in the trail")
+    assert (entry["actor"]["kind"], entry["project"]) == ("commit", "shop")
+
+
+def test_a_test_names_each_event() -> None:
+    """An event that no test has seen may be recorded nowhere."""
+    texts = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("*.py")]
+    named = {
+        event for event in AuditEvent for text in texts if f'"{event}"' in text or f"AuditEvent.{event.name}" in text
+    }
+    assert set(AuditEvent) == named
 
 
 def test_logins_and_logouts_have_who_where_and_when(world: World) -> None:

@@ -90,10 +90,14 @@ def test_an_address_is_limited_too_whatever_token_it_sends(place: Place) -> None
 
 def test_heavy_calls_have_a_limit_of_their_own(place: Place) -> None:
     tester = caller(place)
-    calls = [("POST", "/test", {"json": {"urls": ["/a"]}}), ("GET", "/lint", {}), ("GET", "/export", {})]
-    answers = [tester.send(method, place.path + tail, **request) for method, tail, request in calls * HEAVY]
+    calls: list[tuple[str, str, dict[str, Any]]] = [
+        ("POST", f"{place.path}/test", {"json": {"urls": ["/a"]}}),
+        *(("GET", path, {}) for path in (f"{place.path}/lint", f"{place.path}/export", "/api/audit/export")),
+    ]
+    answers = [tester.send(method, path, **request) for method, path, request in calls * HEAVY]
     assert HEAVY <= statuses(answers)[200] < len(answers)
     check_refusals(answers, "heavy", HEAVY)
+    assert statuses(answers[len(calls) - 1 :: len(calls)])[429]
     tester.ask("POST", f"{place.path}/draft/redirects", 201, json=redirect("/a"))
     tester.get(f"{place.path}/draft/redirects")
 

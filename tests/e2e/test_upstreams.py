@@ -317,6 +317,16 @@ def test_a_change_while_the_repository_is_locked_is_answered_and_applied_later(u
     wait_until(lambda: read_settings(repository) is None, SECONDS, "the file to be removed")
 
 
+def test_what_is_done_with_an_upstream_is_recorded(upstream: Upstream) -> None:
+    upstream.set("mirror")
+    for tail in ("/suspend", "/resume"):
+        upstream.ask("POST", tail, 200)
+    upstream.ask("DELETE", "", 204)
+    found = upstream.place.root.get("/api/audit", namespace=upstream.place.namespace)["items"]
+    events = [each["event"] for each in found if each["event"].startswith("upstream_")]
+    assert events[::-1] == ["upstream_set", "upstream_suspended", "upstream_resumed", "upstream_removed"]
+
+
 def is_suspended(repository: Path) -> bool:
     """Tell whether the jobs of a namespace take its upstream as suspended."""
     found = read_settings(repository)

@@ -1,7 +1,10 @@
 """The audit trail of identity: each change with its actor, subject, details and address."""
 
+import asyncio
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from sqlalchemy import delete, insert, select
@@ -15,9 +18,13 @@ from api.auth.permissions.principal import OPERATOR, Principal
 from api.db import audit
 from api.db.accounts import users
 from api.db.audit import Actor, AuditEntry, AuditEvent, AuditFilter
+from api.db.audit_chain import Link
 from api.db.audit_repeats import Repeat
 from api.db.tables import api_tokens, audit_head
+from api.http.audit_notes import AuditMiddleware
+from api.http.request import caller_access
 from api.interfaces import Dependencies
+from api.resources.accounts.audit import AuditLog
 from tests.api.asgi import call, part
 from tests.api.world import PASSWORD, START, World, dump, services_settings, world
 
@@ -107,6 +114,35 @@ def test_a_refused_logout_of_a_browser_is_no_failed_login(here: World, tmp_path:
     assert noted.events == [AuditEvent.REFUSED, AuditEvent.LOGIN_FAILED]
 
 
+@pytest.mark.parametrize(
+    ("path", "tries", "last"),
+    [
+        ("/auth/login", 11, AuditEvent.LOGINS_LIMITED),  # the setting login_attempts is 10
+        ("/api/users", 1, AuditEvent.INPUT_REFUSED),
+    ],
+)
+def test_refusals_have_the_names_of_the_logging_vocabulary(
+    here: World, tmp_path: Path, ada: Principal, path: str, tries: int, last: AuditEvent
+) -> None:
+    services, noted = here.services, Noted()
+    dependencies = Dependencies(services_settings(tmp_path), services.directory, csrf=services.csrf())
+    app = create_app(dependencies, identity_routes(services, here.projects, here.projects), audit=noted)
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {here.access(ada.name)}"}
+    sent = headers if path.startswith("/api") else {"Content-Type": "application/json"}
+    for _ in range(tries):
+        call(app, "POST", path, sent, [part(dump({"username": "kim", "password": "wrong"}))])
+    assert noted.events[-1] == last
+    assert len(noted.events) == tries
+
+
+def test_what_goes_beyond_a_rate_limit_has_a_name_of_its_own() -> None:
+    noted, context = Noted(), SimpleNamespace(error="too_many_requests")
+    req: Any = SimpleNamespace(method="PUT", uri_template="/api/roles", remote_addr=ADDRESS, context=context)
+    resp: Any = SimpleNamespace(status_code=429)
+    asyncio.run(AuditMiddleware(noted).process_response(req, resp, None, False))
+    assert noted.events == [AuditEvent.RATE_LIMITED]
+
+
 def test_login_keeps_the_hash_of_the_password(here: World, ada: Principal) -> None:
     """Guard: a new hash at each login would cost each of them a second time."""
     before = here.services.accounts.find(ada.id)
@@ -153,3 +189,25 @@ def test_account_is_recorded_with_its_changed_fields_and_no_password(here: World
 def test_user_name_that_is_not_unicode_is_counted_like_any_other(here: World) -> None:
     """Guard: the key of an attempt is made of whatever a client sends as its name."""
     assert here.services.logins.throttle.take("\ud800", ADDRESS)
+
+
+def test_an_export_ends_without_its_last_line_once_the_access_has_ended(
+    here: World, ada: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise who lost the grant would read on, and a part would pass for the whole."""
+    with here.services.state.database.writing() as connection:
+        for number in range(1_100):
+            entry = AuditEntry(START, AuditEvent.PUBLISHED, Actor("commit", None, "Kim"), str(number))
+            audit.record(connection, entry)
+    access, read = here.access(ada.name), AuditLog.lines
+    [*_, last] = here.call("GET", "/api/audit/export", access).body.splitlines()
+    assert b'"head"' in last
+
+    def read_and_lose_access(log: AuditLog, after: int, head: Link) -> tuple[list[bytes], int]:
+        with here.services.state.changing() as connection:
+            users.set_roles(connection, ada.id or 0, [])
+        return read(log, after, head)
+
+    monkeypatch.setattr(AuditLog, "lines", read_and_lose_access)
+    monkeypatch.setattr(caller_access, "SHORT", -1.0)  # as if the read had taken a second
+    assert here.call("GET", "/api/audit/export", access).body == b""
