@@ -7,6 +7,7 @@ import { can } from "../src/state/grants.ts";
 import { preview } from "../src/state/preview.ts";
 import { matchPath } from "../src/state/match.ts";
 import { faultsOf, fieldOf } from "../src/state/faults.ts";
+import { compareLines, differingMiddle } from "../src/state/lines.ts";
 import { splitRegex } from "../src/state/regex.ts";
 import { signInFault } from "../src/state/sign_in_fault.ts";
 import { agentsAfter, curveOf, stepsOf, takenText } from "../src/state/taken.ts";
@@ -186,4 +187,63 @@ test("a call for curl has an example of its body, safe in a shell", () => {
     `  -H 'Content-Type: application/json' --data '{"grants":[{"action":"it'\\''s","id":"0123456789abcdef"}]}'`,
   ].join("\n"));
   assert.equal(curlOf(CONTRACT, login, "http://w"), "curl -X POST 'http://w/login'");
+});
+
+const signs = (text: string, other: string): string[] => compareLines(text, other).blocks.flatMap((block) =>
+  (typeof block === "number" ? [`… ${block}`] : block.map((line) => `${{ same: " ", old: "-", new: "+" }[line.kind]}${line.text}`)));
+const numbered = (lines: number, changes: Record<number, string> = {}): string =>
+  Array.from({ length: lines }, (_, index) => `${changes[index + 1] ?? `line ${index + 1}`}\n`).join("");
+
+test("changed lines are shown with three lines around them, and their numbers", () => {
+  assert.deepEqual(signs(numbered(100), numbered(100, { 50: "other" })), [
+    "… 46", " line 47", " line 48", " line 49", "-line 50", "+other", " line 51", " line 52", " line 53", "… 47",
+  ]);
+  const [, block] = compareLines(numbered(100), `first\n${numbered(100, { 50: "other" })}`).blocks.filter(Array.isArray);
+  const [old, now] = block?.filter((line) => line.kind !== "same") ?? [];
+  assert.deepEqual([old?.old, now?.now], [50, 51]);
+});
+
+test("two texts differ in as few lines as can be, the old ones before the new ones", () => {
+  assert.deepEqual(signs("a\nb\nc\n", "a\nc\nd\n"), [" a", "-b", " c", "+d"]);
+  assert.deepEqual(signs("a\nb\n", "c\nd\n"), ["-a", "-b", "+c", "+d"]);
+  assert.deepEqual(signs("x\na\nb\ny\n", "y\na\nb\nx\n").filter((line) => !line.startsWith(" ")).length, 4);
+  assert.deepEqual(signs("", "a\nb"), ["+a", "+b"]);
+  assert.deepEqual(signs("a\nb", ""), ["-a", "-b"]);
+  assert.deepEqual(signs("a\n", "a\n"), ["… 1"]);
+});
+
+test("the lines of a difference make both texts again", () => {
+  const words = ["a", "b", "c", ""];
+  let seed = 7;
+  const next = (below: number): number => (seed = (seed * 48_271) % 2_147_483_647) % below;
+  for (let round = 0; round < 300; round++) {
+    const [old, now] = [0, 1].map(() => Array.from({ length: next(9) }, () => `${words[next(4)]}\n`).join("")) as [string, string];
+    const lines = compareLines(old, now).blocks.filter(Array.isArray).flat();
+    const left = compareLines(old, now).blocks.some((block) => typeof block === "number");
+    if (left) continue;
+    for (const [text, kind] of [[old, "old"], [now, "new"]] as const) {
+      assert.equal(lines.filter((line) => line.kind === "same" || line.kind === kind).map((line) => `${line.text}\n`).join(""), text, JSON.stringify([old, now]));
+    }
+  }
+});
+
+test("a line break at the end that comes or goes is told", () => {
+  assert.equal(compareLines("a", "a\n").ending, "added");
+  assert.equal(compareLines("a\n", "b").ending, "removed");
+  assert.equal(compareLines("", "b").ending, "");
+});
+
+test("a difference of huge texts is bounded in time and in what is shown", () => {
+  const [old, now] = ["a", "b"].map((letter) => Array.from({ length: 20_000 }, (_, index) => `${letter}${index}\n`).join("")) as [string, string];
+  const begun = performance.now();
+  const { blocks, more } = compareLines(old, now);
+  assert.ok(performance.now() - begun < 2000);
+  assert.deepEqual([blocks.length, (blocks[0] as unknown[]).length, more], [1, 400, 39_600]);
+});
+
+test("the middle of two short texts that differs is found in whole letters", () => {
+  assert.deepEqual(differingMiddle("/a/old/x", "/a/new/x"), ["/a/", "old", "new", "/x"]);
+  assert.deepEqual(differingMiddle("/a", "/a/b"), ["/a", "", "/b", ""]);
+  assert.deepEqual(differingMiddle("aa", "a"), ["a", "a", "", ""]);
+  assert.deepEqual(differingMiddle("😀", "😁"), ["", "😀", "😁", ""]);
 });

@@ -3,7 +3,7 @@
 A file that only one side changed is taken whole; in a file with merged rules, only their lines change.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -58,6 +58,8 @@ def _twice(kind: Kind, identity: str, first: str, place: tuple[str, int]) -> Inv
         [Problem(f"duplicate_{name}", message, *place)],
     )
 
+
+_MOST_TEXT = 65_536  # bytes of a file in conflict that is shown
 
 _Changed = dict[str, BlobId | bytes | None]
 
@@ -114,7 +116,14 @@ class _TreeMerger:
         if merged != ours:
             files[path] = merged
         is_named = any(snapshot and path in snapshot.bodies for snapshot in self._snapshots)
-        return [_file_conflict(self._project, path, (base, ours, theirs))] if disputed and not is_named else []
+        return [self._file_conflict(path, (base, ours, theirs))] if disputed and not is_named else []
+
+    def _file_conflict(self, path: str, blobs: Sequence[BlobId | None]) -> dict[str, object]:
+        base, release, draft = blobs
+        ids = {"base": base, "release": release, "draft": draft}
+        texts = _read_texts(ids, self._compiler.repository.blob)
+        shown: dict[str, object] = {"kind": "file", "file": f"{self._project}/{path}", "field": "", **ids}
+        return {**shown, "texts": texts} if texts else shown
 
     def _is_decided(self, path: str, release: BlobId | None) -> bool:
         return self._decisions.covers("file", f"{self._project}/{path}", "", release)
@@ -167,7 +176,7 @@ class _TreeMerger:
             elif disputed and self._is_decided(path, blobs[1]):
                 merged, disputed = blobs[2], False
             if disputed and not bodies.is_disputed(path):
-                conflicts.append(_file_conflict(self._project, path, blobs))
+                conflicts.append(self._file_conflict(path, blobs))
             files.pop(path, None)
             if merged != blobs[1]:
                 files[path] = merged
@@ -229,6 +238,12 @@ def _snapshot(compiler: Compiler, project: str, tree: TreeId | None) -> Snapshot
     return compiler.snapshot(project, tree) if tree else None
 
 
-def _file_conflict(project: str, path: str, blobs: Sequence[BlobId | None]) -> dict[str, object]:
-    base, release, draft = blobs
-    return {"kind": "file", "file": f"{project}/{path}", "field": "", "base": base, "release": release, "draft": draft}
+def _read_texts(blobs: Mapping[str, BlobId | None], read: Callable[[BlobId], bytes]) -> dict[str, str | None] | None:
+    """Return the contents of a file on each side, None where it has no such file; None if one is long, or no text."""
+    found = {side: None if blob is None else read(blob) for side, blob in blobs.items()}
+    try:
+        if all(data is None or len(data) <= _MOST_TEXT for data in found.values()):
+            return {side: None if data is None else data.decode() for side, data in found.items()}
+    except UnicodeDecodeError:
+        pass
+    return None

@@ -15,9 +15,11 @@ _WITHHELD: dict[str, Any] = {"base": None, "release": None, "draft": None, "with
 
 
 def redact_conflicts(conflicts: Iterable[Mapping[str, Any]], readable: Collection[Kind]) -> list[dict[str, Any]]:
-    """Reduce the conflicts of records of unreadable kinds to kind, id and field."""
+    """Reduce the conflicts of records of unreadable kinds to kind, id and field, and remove the texts of files."""
     hidden = {item_kind(kind) for kind in Kind if kind not in readable}
-    return [_redact_conflict(each) if each["kind"] in hidden else dict(each) for each in conflicts]
+    shown = [_redact_conflict(each) if each["kind"] in hidden else dict(each) for each in conflicts]
+    # The texts of a content file or of tests.yaml quote rules.
+    return [{name: value for name, value in each.items() if name != "texts"} for each in shown] if hidden else shown
 
 
 def redact_problems(problems: Iterable[Problem], readable: Collection[Kind]) -> list[Problem]:

@@ -4,6 +4,7 @@ import { Badge, Long, type Tone } from "../components/basics.tsx";
 import type { components } from "../api/schema.d.ts";
 import { CODES, TYPE_NAMES, type Change } from "../state/project.ts";
 import { count, countText, plural } from "../state/words.ts";
+import { Difference } from "./differences.tsx";
 import { New, Old } from "./replace.tsx";
 
 type Schemas = components["schemas"];
@@ -30,6 +31,7 @@ interface ChangeProps {
   children?: ComponentChildren;
 }
 
+const ONLY: Record<string, "old" | "new"> = { added: "new", removed: "old" };
 const WORDS: Record<string, Record<string, string>> = { status: CODES, type: TYPE_NAMES };
 
 /** Return the value of a field as the tables show it: a status as its number. */
@@ -47,7 +49,7 @@ export function ChangeCard({ change, before, actions, children }: ChangeProps): 
         {fields.map(([field, pair]) => (
           <div key={field}>
             <dt>{field}</dt>
-            <dd>{change.change !== "added" && <Old value={worded(field, pair.old)} />} {change.change !== "removed" && <New value={worded(field, pair.new)} />}</dd>
+            <dd><Difference old={worded(field, pair.old)} now={worded(field, pair.new)} only={ONLY[change.change]} /></dd>
           </div>
         ))}
       </dl>
@@ -58,10 +60,11 @@ export function ChangeCard({ change, before, actions, children }: ChangeProps): 
 
 const MOST_SHOWN = 500; // changes of a comparison that one page shows
 
-export function ChangeList({ items }: { items: readonly Change[] }): JSX.Element {
+/** The changes of a comparison; `card` shows one with what can be done with it. */
+export function ChangeList({ items, card }: { items: readonly Change[]; card?: (change: Change) => JSX.Element }): JSX.Element {
   return (
     <>
-      <ul class="changes">{items.slice(0, MOST_SHOWN).map((each) => <ChangeCard key={`${each.kind} ${each.id}`} change={each} />)}</ul>
+      <ul class="changes">{items.slice(0, MOST_SHOWN).map((each) => card?.(each) ?? <ChangeCard key={`${each.kind} ${each.id}`} change={each} />)}</ul>
       {items.length > MOST_SHOWN && <p class="quiet">The first {MOST_SHOWN} of {count(items.length)} are shown; the API has all.</p>}
     </>
   );

@@ -10,6 +10,7 @@ import { tellChanged } from "../state/changes.ts";
 import { P, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 import { worded } from "./changes.tsx";
+import { Difference, Lines, Marked } from "./differences.tsx";
 import { shownValue } from "./replace.tsx";
 
 type Conflict = components["schemas"]["conflict.schema"];
@@ -25,14 +26,16 @@ interface ConflictsProps {
   items: readonly Conflict[];
   /** Whether one may choose. */
   editable: boolean;
+  /** What the side is called that is not published. */
+  mine?: string;
 }
 
-export function Conflicts({ of, draft, head, items, editable }: ConflictsProps): JSX.Element | null {
+export function Conflicts({ of, draft, head, items, editable, mine = "The draft" }: ConflictsProps): JSX.Element | null {
   const [choices, setChoices] = useState<Record<string, Side>>({});
   const call = useCall();
   if (!items.length) return null;
   const made = items.filter((each) => choices[keyOf(each)]);
-  const takeAll = (side: Side): void => setChoices(Object.fromEntries(items.map((each) => [keyOf(each), side])));
+  const takeAll = (side: Side): void => setChoices(Object.fromEntries(items.filter((each) => !each.withheld).map((each) => [keyOf(each), side])));
   const resolve = (): void => call.run(async () => {
     const chosen = made.map((each) => {
       const take = choices[keyOf(each)] as Side;
@@ -46,22 +49,24 @@ export function Conflicts({ of, draft, head, items, editable }: ConflictsProps):
   return (
     <section class="panel conflicts" aria-labelledby="conflicts">
       <h2 id="conflicts">{plural(items.length, "conflict")} with what was published meanwhile</h2>
-      <p class="quiet">Both sides changed the same value. Choose one for each; nothing is published before that.</p>
+      <p class="quiet">Both sides changed the same value. {editable ? "Choose one for each; nothing is published before that." : "Nothing is published before one is chosen for each."}</p>
       <Refusal text={call.faults.text} />
       {editable && <p class="actions"><Button onClick={() => takeAll("draft")}>All from the draft</Button><Button onClick={() => takeAll("release")}>All that is published</Button></p>}
       <ul>
         {items.map((each) => (
           <li key={keyOf(each)}>
-            <fieldset disabled={!editable || each.withheld === true}>
-              <legend><Long text={nameOf(each)} /> <span class="quiet">{each.field || (each.kind === "file" ? "the whole file" : "the whole rule")}; was <bdi>{shownValue(worded(each.field, each.base))}</bdi></span></legend>
-              <div class="two">
-                {(["draft", "release"] as const).map((side) => (
-                  <label key={side} class="side">
-                    <input type="radio" name={keyOf(each)} checked={choices[keyOf(each)] === side} onChange={() => setChoices({ ...choices, [keyOf(each)]: side })} />
-                    <span><strong>{side === "draft" ? "The draft" : "Published"}</strong><code>{each[side] === null ? "removed" : shownValue(worded(each.field, each[side]))}</code></span>
-                  </label>
-                ))}
-              </div>
+            <fieldset disabled={editable && each.withheld === true}>
+              <legend><Long text={nameOf(each)} /> <span class="quiet">{each.field || (each.kind === "file" ? "the whole file" : "the whole rule")}</span></legend>
+              {each.withheld ? <p class="quiet">You may not read what differs here. Someone who may read {each.kind}s has to choose.</p> : <>
+                <Before conflict={each} />
+                <div class="two">
+                  {(["draft", "release"] as const).map((side) => (
+                    <label key={side} class="side">
+                      {editable && <input type="radio" name={keyOf(each)} checked={choices[keyOf(each)] === side} onChange={() => setChoices({ ...choices, [keyOf(each)]: side })} />}
+                      <span><strong>{side === "release" ? "Published" : mine}</strong><Value conflict={each} side={side} /></span>
+                    </label>
+                  ))}
+                </div></>}
             </fieldset>
           </li>
         ))}
@@ -69,4 +74,56 @@ export function Conflicts({ of, draft, head, items, editable }: ConflictsProps):
       {editable && <p class="actions"><Button kind="primary" disabled={call.busy || made.length === 0} onClick={resolve}>Resolve{made.length > 0 && ` ${plural(made.length, "conflict")}`}</Button></p>}
     </section>
   );
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isText = (value: unknown): value is string => typeof value === "string";
+const isRule = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
+const isLong = ({ base, draft, release }: Conflict): boolean => [base, draft, release].some((each) => isText(each) && each.includes("\n"));
+
+/** What both sides began with, where they do not show it themselves. */
+function Before({ conflict }: { conflict: Conflict }): JSX.Element | null {
+  const { base, field, kind } = conflict;
+  if (base === null) return <p class="quiet">Both sides added it.</p>;
+  if (kind === "file" || isRule(base) || isLong(conflict)) return null;
+  return <p class="quiet">It was <bdi>{shownValue(worded(field, base))}</bdi></p>;
+}
+
+/** What a side has made of it: a long text line by line, a whole rule field by field, another value with the part marked that
+ * the other side has not. */
+function Value({ conflict, side }: { conflict: Conflict; side: Side }): JSX.Element {
+  const { base, field } = conflict;
+  const value = conflict[side];
+  const other = conflict[side === "draft" ? "release" : "draft"];
+  if (conflict.kind === "file") return <FileValue conflict={conflict} side={side} />;
+  if (value === null) return <span>removed</span>;
+  if (isRule(value)) return <Rule rule={value} base={isRule(base) ? base : null} other={isRule(other) ? other : null} />;
+  if (isText(value) && isLong(conflict)) return <Lines old={isText(base) ? base : ""} now={value} />;
+  return <span class="text-value"><Marked value={worded(field, value)} other={worded(field, other)} /></span>;
+}
+
+/** The fields of a rule on one side: those that the other side has otherwise, or that this side has changed. */
+function Rule({ rule, base, other }: { rule: Fields; base: Fields | null; other: Fields | null }): JSX.Element {
+  const compared = other ?? base;
+  const shown = Object.keys(rule).filter((name) => !compared || shownValue(rule[name]) !== shownValue(compared[name]));
+  return (
+    <>
+      <dl>{shown.map((name) => (
+        <div key={name}><dt>{name}</dt><dd>{other || !base
+          ? isText(rule[name]) && rule[name].includes("\n") ? <Lines old={isText(base?.[name]) ? base[name] : ""} now={rule[name]} /> : <span class="text-value"><Marked value={worded(name, rule[name])} other={worded(name, other?.[name])} /></span>
+          : <Difference old={worded(name, base[name])} now={worded(name, rule[name])} />}</dd></div>
+      ))}</dl>
+      {shown.length === 0 ? <span>kept as it was</span> : compared && shown.length < Object.keys(rule).length && <span class="quiet">Its other fields are {other ? "equal on both sides" : "as they were"}.</span>}
+    </>
+  );
+}
+
+function FileValue({ conflict, side }: { conflict: Conflict; side: Side }): JSX.Element {
+  const { texts } = conflict;
+  const blob = conflict[side];
+  if (blob === null) return <span>removed</span>;
+  const text = texts?.[side];
+  if (isText(text)) return <Lines old={texts?.base ?? ""} now={text} />;
+  return <span class="quiet">Another content, which is not shown here: it is long, no text, or has rules that you may not read. Git shows it: <code>git cat-file -p {shownValue(blob).slice(0, 12)}</code></span>;
 }

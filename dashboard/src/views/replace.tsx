@@ -1,5 +1,5 @@
 // Search and replace in the draft: what would change is shown first, and exactly that is done.
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
@@ -10,6 +10,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { P, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
+import { Difference } from "./differences.tsx";
 
 type Body = components["schemas"]["draft-replace.schema"];
 type Preview = Extract<components["schemas"]["draft-replace-result.schema"], { items: unknown }>;
@@ -93,7 +94,7 @@ function Shown({ preview, kind }: { preview: Preview; kind: string }): JSX.Eleme
       <ul class="pairs">
         {preview.items.map((item) => (
           <li key={item.id}>
-            {Object.entries(item.fields as Record<string, Pair>).map(([name, pair]) => <p key={name}><Old value={pair.old} /> <New value={pair.new} /></p>)}
+            {Object.entries(item.fields as Record<string, Pair>).map(([name, pair]) => <div key={name}><Difference old={pair.old} now={pair.new} /></div>)}
             {item.problems.map((each) => <p key={each.message} class="problem">{each.message}</p>)}
           </li>
         ))}
@@ -110,5 +111,11 @@ export function shownValue(value: unknown): string {
   return value === null || value === undefined ? "none" : JSON.stringify(value);
 }
 
-export const Old = ({ value }: { value: unknown }): JSX.Element => <del><span class="visually-hidden">Before: </span><bdi>{shownValue(value)}</bdi></del>;
-export const New = ({ value }: { value: unknown }): JSX.Element => <ins><span class="visually-hidden">After: </span><bdi>{shownValue(value)}</bdi></ins>;
+interface ValueProps {
+  value: unknown;
+  /** The value in parts, such as with a mark. */
+  children?: ComponentChildren;
+}
+
+export const Old = ({ value, children }: ValueProps): JSX.Element => <del><span class="visually-hidden">Before: </span><bdi>{children ?? shownValue(value)}</bdi></del>;
+export const New = ({ value, children }: ValueProps): JSX.Element => <ins><span class="visually-hidden">After: </span><bdi>{children ?? shownValue(value)}</bdi></ins>;

@@ -4,7 +4,8 @@ import { useState } from "preact/hooks";
 import { ApiFault } from "../api/client.ts";
 import { Button } from "../components/basics.tsx";
 import { tellChanged } from "../state/changes.ts";
-import { New, Old, shownValue } from "./replace.tsx";
+import { Difference } from "./differences.tsx";
+import { shownValue } from "./replace.tsx";
 
 /** A record that someone else has changed, or that they have removed. */
 type Met<T> = T | "removed";
@@ -74,7 +75,7 @@ export function Theirs({ fields, theirs, mine, busy, save, keep }: TheirsProps):
       {differ.length === 0
         ? <p role="alert">Someone else has made the same of it.</p>
         : <><p role="alert">Someone else has changed it meanwhile, so nothing is done yet. Choose:</p>
-          <dl>{differ.map(([field, name]) => <div key={field}><dt>{name}</dt><dd><span class="quiet">theirs</span> <Old value={theirs[field]} /> <span class="quiet">yours</span> <New value={mine[field]} /></dd></div>)}</dl></>}
+          <dl>{differ.map(([field, name]) => <div key={field}><dt>{name}</dt><dd><span class="quiet">theirs (−) and yours (+)</span> <Difference old={theirs[field]} now={mine[field]} /></dd></div>)}</dl></>}
       <p class="actions"><Button disabled={busy} onClick={keep}>Keep theirs</Button><Button disabled={busy} onClick={save}>Save mine over it</Button></p>
     </section>
   );

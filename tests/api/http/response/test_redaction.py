@@ -41,6 +41,12 @@ def test_of_a_kind_that_may_not_be_read_only_the_place_is_shown() -> None:
     ]
 
 
+def test_the_texts_of_files_quote_rules_so_only_readers_of_both_kinds_get_them() -> None:
+    file = {**FILE, "texts": {"base": None, "release": "tests:\n- url: /secret\n", "draft": "tests: []\n"}}
+    assert redact_conflicts([file], list(Kind)) == [file]
+    assert redact_conflicts([file], [Kind.REDIRECTS]) == [FILE]
+
+
 def test_a_response_that_is_taken_back_closes_its_stream() -> None:
     class Stream:
         is_closed = False
