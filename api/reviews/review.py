@@ -48,7 +48,10 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The current review of a draft; `suggested` are the code owners who could give a verdict and have not."""
+    """The current review of a draft; `suggested` are the code owners who could give a verdict and have not.
+
+    `caller_verdict` is `allowed`, or the error with which a verdict of the caller is refused; empty without a caller.
+    """
 
     required: bool
     status: ReviewStatus
@@ -56,6 +59,7 @@ class Review:
     opinions: Sequence[Opinion]
     comments: int
     suggested: Sequence[Person] = ()
+    caller_verdict: str = ""
 
 
 def select_thread(key: DraftKey, draft: ReviewSubject, remarks: Sequence[Remark]) -> list[Remark]:

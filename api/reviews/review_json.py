@@ -23,6 +23,7 @@ def review(found: Review) -> dict[str, Any]:
         "rejections": [_opinion(each) for each in found.opinions if not each.approves],
         "comments": found.comments,
         "suggestedReviewers": [person(each) for each in found.suggested],
+        **({"callerVerdict": found.caller_verdict} if found.caller_verdict else {}),
     }
 
 

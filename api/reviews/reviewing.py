@@ -103,7 +103,7 @@ class Reviews:
         with self.database.writing() as connection:
             _check_independent(connection, draft, remark)
             add_remark(connection, remark, statement.origin)
-            return self._read(connection, key, draft).review
+            return self._read(connection, key, draft, actor).review
 
     def record_together(
         self, actor: Principal, subjects: Mapping[DraftKey, ReviewSubject], statement: ReviewStatement
@@ -120,7 +120,7 @@ class Reviews:
                 remark = Remark(at, key, statement.head, statement.action, person, statement.note, statement.topic)
                 _check_independent(connection, subject, remark)
                 add_remark(connection, remark, statement.origin)
-            return {key: self._read(connection, key, subject).review for key, subject in subjects.items()}
+            return {key: self._read(connection, key, subject, actor).review for key, subject in subjects.items()}
 
     def record_push(
         self,
@@ -152,28 +152,32 @@ class Reviews:
             found = find_caller(connection, actor, self.clock())
             return found is not None and set(actor.grants) <= set(found.grants)
 
-    def threads(self, subjects: Mapping[DraftKey, ReviewSubject]) -> dict[DraftKey, ReviewThread]:
-        """Return the remarks and the review of each of several subjects."""
+    def threads(
+        self, subjects: Mapping[DraftKey, ReviewSubject], caller: Principal | None = None
+    ) -> dict[DraftKey, ReviewThread]:
+        """Return the remarks and the review of each of several subjects, with what the caller may do."""
         with self.database.reading() as connection:
-            return {key: self._read(connection, key, subject) for key, subject in subjects.items()}
+            return {key: self._read(connection, key, subject, caller) for key, subject in subjects.items()}
 
-    def find_reviews(self, subjects: Mapping[DraftKey, ReviewSubject]) -> dict[DraftKey, Review | None]:
+    def find_reviews(
+        self, subjects: Mapping[DraftKey, ReviewSubject], caller: Principal | None = None
+    ) -> dict[DraftKey, Review | None]:
         """Return the reviews of several subjects; None for all while the database is unavailable."""
         try:
-            return {key: thread.review for key, thread in self.threads(subjects).items()}
+            return {key: thread.review for key, thread in self.threads(subjects, caller).items()}
         except (StateBusy, StateBroken) as ex:
             _log.warning("reviews_not_read", exc_info=ex)
             return dict.fromkeys(subjects)
 
-    def thread(self, key: DraftKey, draft: ReviewSubject) -> ReviewThread:
-        """Return the remarks on a draft, and its review."""
+    def thread(self, key: DraftKey, draft: ReviewSubject, caller: Principal | None = None) -> ReviewThread:
+        """Return the remarks on a draft, and its review, with what the caller may do."""
         with self.database.reading() as connection:
-            return self._read(connection, key, draft)
+            return self._read(connection, key, draft, caller)
 
-    def find_review(self, key: DraftKey, draft: ReviewSubject) -> Review | None:
+    def find_review(self, key: DraftKey, draft: ReviewSubject, caller: Principal | None = None) -> Review | None:
         """Return the review of a draft; None while the database is unavailable, since the draft itself can be read."""
         try:
-            return self.thread(key, draft).review
+            return self.thread(key, draft, caller).review
         except (StateBusy, StateBroken) as ex:
             _log.warning("reviews_not_read", exc_info=ex)
             return None
@@ -215,19 +219,31 @@ class Reviews:
         except (StoreError, OSError) as ex:
             _log.warning("override_not_recorded", namespace=override.draft.namespace, version=version, exc_info=ex)
 
-    def _read(self, connection: Connection, key: DraftKey, draft: ReviewSubject) -> ReviewThread:
+    def _read(
+        self, connection: Connection, key: DraftKey, draft: ReviewSubject, caller: Principal | None = None
+    ) -> ReviewThread:
         remarks = find_remarks(connection, key.namespace, key.project, draft.commits)
         thread = select_thread(key, draft, remarks)
         reviewers = {each.person for each in latest_verdicts(draft, thread)}
         lapsed = lapsed_reviewers(connection, key, reviewers, self.clock())
-        involved, token_owners = _find_involved(connection, key, draft, remarks)
+        others = [caller.email] if caller else []
+        involved, token_owners = _find_involved(connection, key, draft, remarks, *others)
         judged = {each.email for each in reviewers}
-        if _is_pusher_unknown(connection, key, draft):
+        pusher_unknown = _is_pusher_unknown(connection, key, draft)
+        verdict = ""
+        if caller and not caller.can(*VERDICT_GRANT, key.namespace, key.project):
+            verdict = "forbidden"
+        elif caller:
+            is_own = not involved.isdisjoint(with_token_owners(caller.email, token_owners))
+            verdict = (
+                "unknown_pusher" if pusher_unknown else "own_change" if is_own and draft.is_required else "allowed"
+            )
+        if pusher_unknown:
             involved |= judged
         review = summarize_review(draft, thread, involved, token_owners, lapsed)
         owners = find_owners(connection, key, draft.owners)
         suggested = [each for each in owners if each.email not in involved | judged]
-        return ReviewThread(replace(review, suggested=suggested), thread)
+        return ReviewThread(replace(review, suggested=suggested, caller_verdict=verdict), thread)
 
     def _record(self, override: Override, event: AuditEvent, result: dict[str, object]) -> None:
         actor, key, reason, head, origin = override

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import drafted, view
@@ -263,3 +263,133 @@ def test_the_published_rules_are_exported(world: World, new_page: Opens) -> None
     with page.expect_download() as download:
         page.get_by_role("link", name="Download").click()
     assert "/old" in download.value.path().read_text("utf-8")
+
+
+def test_one_of_three_changes_is_published_then_the_rest(world: World, new_page: Opens) -> None:
+    """Published changes are no longer chosen, so that the rest is one click."""
+    place = world.place()
+    for source in ("/a", "/b", "/c"):
+        place.add(source)
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_label("Choose the change of /b").check()
+    page.get_by_role("button", name="Publish 1 change …").click()
+    dialog = page.get_by_role("dialog", name="Publish 1 change")
+    expect(dialog).to_contain_text("1 redirect added")
+    dialog.get_by_role("button", name="Publish", exact=True).click()
+    page.get_by_role("dialog", name="Published").get_by_role("button", name="Done").click()
+    assert place.sources() == ["/b"]
+    expect(page.locator(".change")).to_have_count(2)
+    expect(page.get_by_role("button", name="Discard 1 change")).to_have_count(0)
+    page.get_by_role("button", name="Publish …").click()
+    dialog = page.get_by_role("dialog", name="Publish the draft")
+    expect(dialog).to_contain_text("2 redirects added")
+    dialog.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_text("This is publish 3")).to_be_visible()
+    assert place.sources() == ["/a", "/b", "/c"]
+
+
+def test_a_discarded_change_is_put_back_unless_someone_has_changed_the_rule_since(
+    world: World, new_page: Opens
+) -> None:
+    place = world.place()
+    place.published("/a", "/gone")
+    rules = {each["source"]: each["id"] for each in place.get("/draft/redirects")["items"]}
+    place.ask("PATCH", f"/draft/redirects/{rules['/a']}", 200, json={"target": "/mine"})
+    place.ask("DELETE", f"/draft/redirects/{rules['/gone']}", 204)
+    place.add("/b", tags=["spring"])
+    place.add_page("/robots.txt", "User-agent: *\n")
+    before = place.get("/draft/diff")["items"]
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    undo = page.get_by_role("button", name="Undo")
+    expect(page.locator(".change")).to_have_count(4)
+    for box in page.get_by_role("checkbox").all():
+        box.check()
+    page.get_by_role("button", name="Discard 4 changes").click()
+    expect(page.get_by_text("No draft is open")).to_be_visible()
+    undo.click()
+    expect(page.locator(".change")).to_have_count(4)
+    assert place.get("/draft/diff")["items"] == before
+    for source, change in (("/a", {"target": "/theirs"}), ("/b", None)):
+        page.get_by_role("button", name=f"Discard the change of {source}").click()
+        expect(page.locator(".change")).to_have_count(3)
+        if change:
+            place.ask("PATCH", f"/draft/redirects/{rules[source]}", 200, json=change)
+        else:
+            place.add(source, "/theirs")
+        undo.click()
+        expect(page.get_by_text(f"Not put back: someone has changed {source} since.")).to_be_visible()
+        expect(page.locator(".change")).to_have_count(4)
+        assert drafted(place)[source] == "/theirs"
+
+
+LINES = [f"Disallow: /old/{number}/\n" for number in range(1, 101)]
+
+
+def shows_lines(place: Locator, old: str, new: str) -> None:
+    """Check that a difference shows one changed line among its neighbours, with what differs marked."""
+    expect(place.locator(".line.old .text")).to_have_text(f"Removed: {old}")
+    expect(place.locator(".line.new .text")).to_have_text(f"Added: {new}")
+    expect(place.locator(".line.same")).to_have_count(6)
+    expect(place.locator(".left-out")).to_have_text(["46 equal lines", "47 equal lines"])
+    expect(place.locator("mark")).to_have_text(["old", "new"])
+
+
+def test_a_long_page_is_compared_line_by_line(world: World, new_page: Opens) -> None:
+    place = world.place()
+    made = place.add_page("/robots.txt", "".join(LINES))
+    place.add("/from", "/a/long/path/to/something/old/index.html")
+    place.publish()
+    changed = "".join([*LINES[:49], "Disallow: /new/50/\n", *LINES[50:]])
+    place.ask("PATCH", f"/draft/pages/{made['id']}", 200, json={"content": changed})
+    rule = place.get("/draft/redirects")["items"][0]
+    target = {"target": "/a/long/path/to/something/new/index.html"}
+    place.ask("PATCH", f"/draft/redirects/{rule['id']}", 200, json=target)
+    body = {"branch": "team/robots", "project": place.project}
+    made = place.root.ask("POST", f"{place.space}/proposals", 201, json=body).json()
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    change = page.locator(".change", has_text="/robots.txt")
+    shows_lines(change, "Disallow: /old/50/", "Disallow: /new/50/")
+    expect(page.locator(".change", has_text="/from").locator("mark")).to_have_text(["old", "new"])
+    assert violations(page) == []
+    page.goto(f"/dashboard/proposal/{place.namespace}/{made['id']}")
+    shows_lines(change, "Disallow: /old/50/", "Disallow: /new/50/")
+    place.publish()
+    page.goto(view(place, "/history?version=3"))
+    shows_lines(change, "Disallow: /old/50/", "Disallow: /new/50/")
+    assert violations(page) == []
+
+
+def test_conflicts_of_a_page_a_file_and_a_whole_rule_show_what_each_side_did(world: World, new_page: Opens) -> None:
+    place = world.place()
+    made = place.add_page("/robots.txt", "".join(LINES))
+    rule = place.add("/a", note="kept")
+    place.publish()
+    for draft, word in (("main", "mine"), ("other", "theirs")):
+        content = "".join([*LINES[:49], f"Disallow: /{word}/50/\n", *LINES[50:]])
+        place.ask("PATCH", f"/draft/pages/{made['id']}?draft={draft}", 200, json={"content": content})
+        tests = {"tests": [{"url": f"/{word}", "status": 404}]}
+        place.ask("PUT", f"/draft/tests?draft={draft}", 200, json=tests)
+    place.ask("PATCH", f"/draft/redirects/{rule['id']}", 200, json={"target": "/mine"})
+    place.ask("DELETE", f"/draft/redirects/{rule['id']}?draft=other", 204)
+    place.ask("POST", "/publish?draft=other", 200)
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    expect(page.get_by_role("heading", name="3 conflicts with what was published meanwhile")).to_be_visible()
+    text, file, whole = (page.get_by_role("group", name=name) for name in ("/robots.txt", "tests.yaml", "/a the whole"))
+    mine, theirs = (text.locator(".side", has_text=name) for name in ("The draft", "Published"))
+    expect(mine.locator(".line.new .text")).to_have_text("Added: Disallow: /mine/50/")
+    expect(theirs.locator(".line.new .text")).to_have_text("Added: Disallow: /theirs/50/")
+    expect(file.locator(".line.new")).to_contain_text(["/mine", "/theirs"])
+    expect(whole.locator(".side dt")).to_have_text(["target"])
+    expect(whole.locator(".side", has_text="The draft").locator("ins")).to_contain_text("/mine")
+    expect(whole.locator(".side", has_text="Published")).to_contain_text("removed")
+    assert violations(page) == []
+    for group in (text, file, whole):
+        group.get_by_role("radio", name="The draft").check()
+    page.get_by_role("button", name="Resolve 3 conflicts").click()
+    expect(page.get_by_role("heading", name="3 conflicts")).to_be_hidden()
+    assert drafted(place) == {"/a": "/mine"}
+    assert place.get("/draft")["conflicts"] == []

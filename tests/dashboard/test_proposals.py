@@ -1,12 +1,16 @@
 """Proposals in the dashboard: a pushed branch is found, reviewed and merged."""
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Page, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_pages import violations
-from tests.e2e.world import World
+from tests.e2e.caller import Caller
+from tests.e2e.git import Clone
+from tests.e2e.world import Place, World
 
 Opens = Callable[..., Page]
 
@@ -44,6 +48,168 @@ def test_a_requested_review_waits_for_those_who_may_review(world: World, new_pag
     page = new_page()
     sign_in(page, world.user("admin"))
     waiting = page.get_by_role("region", name="Waiting").get_by_role("listitem").filter(has_text=place.namespace)
-    expect(waiting).to_contain_text("Draft open")
+    expect(waiting).to_contain_text("Draft with changes")
     place.ask("POST", "/draft/review", 200, json={"action": "request", "head": head})
     expect(waiting).to_contain_text("You may review it")
+
+
+def test_a_proposal_waits_for_its_owner_and_then_for_a_publisher(world: World, new_page: Opens, tmp_path: Path) -> None:
+    """Two people in two browsers: one asks, the owner sees it, comments on a rule, and rejects; then it is approved."""
+    place = world.place(review="required")
+    owner, author = world.user("publisher"), world.user("editor")
+    clone = Clone.of(place.repository, tmp_path / "clone")
+    clone.publish("CODEOWNERS", f"/shop/ @{owner}\n")
+    made = proposed(place.as_(Caller(world.http, world.session(author)["accessToken"])), "/sale")
+    asking, owning = new_page(), new_page()
+    sign_in(owning, owner)
+    waiting = owning.locator(".waiting li", has_text=f"{place.namespace}:")
+    expect(waiting).to_be_visible()
+    sign_in(asking, author, f"/dashboard/proposal/{place.namespace}/{made['id']}")
+    expect(asking.get_by_role("button", name="Approve")).to_have_count(0)
+    asking.get_by_role("button", name="Ask for a review").click()
+    expect(asking.get_by_text("Review requested", exact=True)).to_be_visible()
+    expect(waiting).to_contain_text("Waits for you, an owner of what it changes")
+    waiting.get_by_role("link").click()
+    owning.get_by_role("button", name="Comment on /sale").click()
+    owning.get_by_label("Comment on this rule").fill("To which offers?")
+    owning.locator(".change").get_by_role("button", name="Comment", exact=True).click()
+    expect(owning.locator(".change .remarks")).to_contain_text("To which offers?")
+    expect(asking.locator(".change .remarks")).to_contain_text("To which offers?")
+    owning.get_by_label("Remark on shop").fill("Not before the date is known.")
+    owning.get_by_role("button", name="Reject").click()
+    expect(asking.get_by_text("\u2715 Rejected")).to_be_visible()
+    expect(asking.get_by_text("Not before the date is known.")).to_be_visible()
+    assert violations(asking) == []
+    owning.get_by_role("button", name="Approve").click()
+    expect(owning.get_by_text("\u2713 Approved")).to_be_visible()
+    owning.goto("/")
+    expect(waiting).to_contain_text("Approved: you may publish it")
+
+
+def test_a_branch_behind_release_is_updated_and_a_moved_one_is_not_merged_unseen(
+    world: World, new_page: Opens, tmp_path: Path
+) -> None:
+    place = world.place()
+    made = proposed(place, "/sale")
+    page = new_page(refused=409)
+    sign_in(page, world.user("admin"), f"/dashboard/proposal/{place.namespace}/{made['id']}")
+    expect(page.locator(".change.added")).to_contain_text("/sale")
+    update = page.get_by_role("button", name="Update from release")
+    expect(update).to_have_count(0)
+    place.published("/other")
+    page.reload()
+    update.click()
+    expect(page.get_by_text("Release is merged into the branch.")).to_be_visible()
+    expect(update).to_have_count(0)
+    page.get_by_role("button", name="Merge and publish …").click()
+    dialog = page.get_by_role("dialog", name="Merge and publish")
+    clone = Clone.of(place.repository, tmp_path / "clone", "team/sale")
+    clone.write("README.md", "unseen\n")
+    clone.commit("Unseen")
+    clone.push("team/sale")
+    merge = dialog.get_by_role("button", name="Merge and publish")
+    merge.click()
+    expect(dialog.get_by_text("The branch has moved since you looked at it")).to_be_visible()
+    expect(merge).to_be_disabled()
+    assert place.sources() == ["/other"]
+    dialog.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Remove the branch").click()
+    expect(page.get_by_text("The branch team/sale is removed.")).to_be_visible()
+    assert place.root.get(f"{place.space}/proposals")["items"] == []
+
+
+def test_a_proposal_with_conflicts_says_what_to_do(world: World, new_page: Opens) -> None:
+    place = world.place()
+    [rule] = place.published("/a") and place.get("/draft/redirects")["items"]
+    tail = f"/draft/redirects/{rule['id']}"
+    place.ask("PATCH", tail, 200, json={"target": "/mine"})
+    body = {"branch": "team/sale", "project": place.project}
+    made = place.root.ask("POST", f"{place.space}/proposals", 201, json=body).json()
+    place.ask("PATCH", f"{tail}?draft=other", 200, json={"target": "/theirs"})
+    place.ask("POST", "/publish?draft=other", 200)
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/proposal/{place.namespace}/{made['id']}")
+    expect(page.get_by_role("group", name="/a")).to_contain_text("The branch/mine")
+    expect(page.get_by_role("region", name="How to resolve the conflicts")).to_contain_text("git merge origin/release")
+    expect(page.get_by_role("button", name="Merge and publish …")).to_be_disabled()
+    assert violations(page) == []
+
+
+def test_two_people_meet_in_a_conflict_and_in_a_review(world: World, new_page: Opens) -> None:
+    """A publish by one is a conflict of the other, who chooses by field; the author learns who can approve the draft."""
+    place = world.place(review="required")
+    [rule] = published(place, "/a")
+    ada, kim = world.user("publisher"), world.user("publisher")
+    for draft, person in (("main", ada), ("other", kim)):
+        mine = place.as_(Caller(world.http, world.session(person)["accessToken"]))
+        fields = {"target": f"/{draft}", "note": draft}
+        mine.ask("PATCH", f"/draft/redirects/{rule['id']}?draft={draft}", 200, json=fields)
+    of_ada, of_kim = new_page(), new_page()
+    draft = f"/dashboard/project/{place.namespace}/shop/draft"
+    sign_in(of_ada, ada, draft)
+    expect(of_ada.locator(".change")).to_have_count(1)
+    expect(of_ada.get_by_role("button", name="Approve")).to_have_count(0)
+    expect(of_ada.get_by_text("another person has to approve it: anyone else who may review")).to_be_visible()
+    sign_in(of_kim, kim, draft)
+    of_kim.get_by_label("Remark").fill("The note is wrong.")
+    of_kim.get_by_role("button", name="Reject").click()
+    expect(of_ada.get_by_text("\u2715 Rejected").first).to_be_visible()
+    expect(of_ada.get_by_text("The note is wrong.")).to_be_visible()
+    other = place.get("/draft", draft="other")["head"]
+    reviewer = place.as_(Caller(world.http, world.session(ada)["accessToken"]))
+    reviewer.ask("POST", "/draft/review?draft=other", 200, json={"action": "approve", "head": other})
+    of_kim.goto(f"{draft}?draft=other")
+    of_kim.get_by_role("button", name="Publish …").click()
+    of_kim.get_by_role("dialog").get_by_role("button", name="Publish", exact=True).click()
+    expect(of_ada.get_by_role("heading", name="2 conflicts with what was published meanwhile")).to_be_visible()
+    for field, side in (("note", "Published"), ("target", "The draft")):
+        of_ada.get_by_role("group", name=f"/a {field}").get_by_role("radio", name=side).check()
+    of_ada.get_by_role("button", name="Resolve 2 conflicts").click()
+    expect(of_ada.get_by_role("heading", name="2 conflicts")).to_be_hidden()
+    [found] = place.get("/draft/redirects")["items"]
+    assert (found["target"], found["note"]) == ("/main", "other")
+
+
+def test_an_edit_of_an_approved_draft_is_warned_of_and_the_overview_tells_its_state(
+    world: World, new_page: Opens
+) -> None:
+    place = world.place(review="required")
+    made = place.add("/a")
+    page = new_page()
+    sign_in(page, world.user("publisher"), f"/dashboard/project/{place.namespace}/shop?edit={made['id']}")
+    expect(page.get_by_role("dialog").get_by_label("Target")).to_have_value("/new")
+    warning = page.get_by_role("dialog").get_by_text("This draft is approved; a change asks for a new review.")
+    expect(warning).to_have_count(0)
+    say(place.as_(world.person("publisher")), "approve")
+    page.reload()
+    expect(warning).to_be_visible()
+    page.goto("/")
+    card = page.locator(".card", has_text="shop").filter(has=page.locator(f'a[href*="{place.namespace}"]'))
+    waiting = page.locator(".waiting li", has_text=f"{place.namespace} / shop")
+    expect(card.get_by_text("\u2713 Approved")).to_be_visible()
+    expect(waiting).to_contain_text("Approved: you may publish it")
+    place.add("/b")
+    page.reload()
+    expect(card.get_by_text("Changed since its review")).to_be_visible()
+
+
+def proposed(place: Place, source: str) -> Any:
+    """Push a redirect as the branch team/sale."""
+    place.add(source, "/offers")
+    body = {"branch": "team/sale", "project": place.project}
+    made = place.root.ask("POST", f"{place.space}/proposals", 201, json=body).json()
+    place.as_(place.world.root).ask("DELETE", "/draft", 204)
+    return made
+
+
+def published(place: Place, *sources: str) -> Any:
+    """Publish redirects where a review is required; return them."""
+    for source in sources:
+        place.add(source)
+    place.publish(override="The first rules")
+    return place.get("/draft/redirects")["items"]
+
+
+def say(place: Place, action: str) -> None:
+    """Give a verdict on the draft."""
+    place.ask("POST", "/draft/review", 200, json={"action": action, "head": place.get("/draft")["head"]})

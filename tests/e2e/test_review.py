@@ -135,6 +135,12 @@ def test_the_thread_keeps_all_that_was_said_in_order(shop: Place, kim: Place) ->
     assert shop.get("/draft/review", limit=1, offset=1)["items"] == found["items"][1:2]
 
 
+def only(drafts: Any) -> Any:
+    """Return the review of the only draft of a list."""
+    [draft] = drafts["items"]
+    return draft["review"]
+
+
 def test_no_one_approves_their_own_edits_or_requests(world: World, shop: Place, kim: Place) -> None:
     shop.add("/a")
     kim.add("/b")
@@ -144,6 +150,11 @@ def test_no_one_approves_their_own_edits_or_requests(world: World, shop: Place, 
         body = {"head": head_of(shop), "note": "Mine"}
         for action in ("approve", "reject"):
             who.refused("POST", "/draft/review", 403, "own_change", json={"action": action, **body})
+        for review in (who.get("/draft/review")["review"], who.get("/draft")["review"], only(who.get("/drafts"))):
+            assert review["callerVerdict"] == "own_change"
+    for role, verdict in (("publisher", "allowed"), ("viewer", "forbidden")):
+        other = shop.as_(world.person(role))
+        assert other.get("/draft/review")["review"]["callerVerdict"] == verdict
     assert shop.get("/draft/review")["total"] == 1
     may_not_publish(shop)
 

@@ -5,8 +5,9 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
+from api.auth.permissions.principal import as_principal
 from api.db.namespaces.reviews import DraftKey
-from api.http.guard.access import author_of, grants, readable_kinds, reads_project, require
+from api.http.guard.access import author_of, grants, principal_of, readable_kinds, reads_project, require
 from api.http.guard.content_body import read_content
 from api.http.request.parameters import read_draft_name
 from api.http.response import json_views
@@ -37,14 +38,14 @@ class DraftList:
         self._reviews = reviews
 
     @grants("project", "read")
-    async def on_get(self, _req: Request, resp: Response, namespace: str, project: str) -> None:
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show the drafts with their authors, changes, conflicts and review status, the newest first."""
         heads = await run_in_thread(self._store.drafts.heads, {namespace: [project]})
         found = await run_in_process(self._store.drafts.listed, namespace, project) if heads else []
         if not found:
             await run_in_thread(self._store.releases.project, namespace, project)  # 404 for one that does not exist
         keys = {DraftKey(namespace, *head.name): opened.review_subject for head, opened, _ in found}
-        reviews = await run_in_thread(self._reviews.find_reviews, keys)
+        reviews = await run_in_thread(self._reviews.find_reviews, keys, as_principal(principal_of(req)))
         items = [
             {
                 "draft": head.name.draft,
@@ -73,7 +74,8 @@ class DraftResource:
         """Show the draft's changes, problems, conflicts with release, and review status."""
         name = DraftName(project, read_draft_name(req))
         report = await run_in_process(self._store.drafts.report, namespace, name)
-        review = await run_in_thread(self._reviews.find_review, DraftKey(namespace, *name), report.review_subject)
+        caller, key = as_principal(principal_of(req)), DraftKey(namespace, *name)
+        review = await run_in_thread(self._reviews.find_review, key, report.review_subject, caller)
         pull = await run_in_thread(self._pulls.find, namespace, name)
         readable = readable_kinds(req, namespace, project)
         resp.media = {

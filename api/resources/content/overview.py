@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from falcon.asgi import Request, Response
 
 from api import logs
+from api.auth.permissions.principal import Principal as Account
+from api.auth.permissions.principal import as_principal
 from api.db.agents.fleet import Fleet
 from api.db.errors import StateBroken, StateBusy
 from api.db.namespaces.reviews import DraftKey
@@ -90,7 +92,7 @@ class Overview:
             "limit": limit,
             "offset": offset,
             "namespaces": await run_in_thread(self._show_namespaces, served),
-            "drafts": await run_in_thread(self._show_drafts, waiting.drafts),
+            "drafts": await run_in_thread(self._show_drafts, waiting.drafts, as_principal(principal)),
             "draftsTotal": waiting.total,
             **await self._show_proposals(req, principal, served),
             **await run_in_thread(
@@ -177,10 +179,10 @@ class Overview:
         ]
         return {"failing": shown, "failingTotal": len(found)}
 
-    def _show_drafts(self, drafts: Sequence[tuple[str, DraftHead, OpenDraft]]) -> list[dict[str, Any]]:
+    def _show_drafts(self, drafts: Sequence[tuple[str, DraftHead, OpenDraft]], caller: Account) -> list[dict[str, Any]]:
         keys = [DraftKey(namespace, *head.name) for namespace, head, _ in drafts]
         reviews = self._reviews.find_reviews(
-            {key: each.review_subject for key, (_, _, each) in zip(keys, drafts, strict=True)}
+            {key: each.review_subject for key, (_, _, each) in zip(keys, drafts, strict=True)}, caller
         )
         return [
             {

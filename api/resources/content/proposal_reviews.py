@@ -36,7 +36,9 @@ class ProposalReview:
         """Show a window of the remarks, oldest first, and the status of the review of each project."""
         limit, offset = read_window(req)
         report = await self._report(req, namespace, id)
-        threads = await run_in_thread(self._reviews.threads, _subjects(req, namespace, report))
+        threads = await run_in_thread(
+            self._reviews.threads, _subjects(req, namespace, report), as_principal(principal_of(req))
+        )
         remarks = join_remarks(thread.remarks for thread in threads.values())
         head, shown = report.proposal.head, remarks[offset : offset + limit]
         identities = await self._identities(req, namespace, report, shown)

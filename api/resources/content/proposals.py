@@ -59,7 +59,7 @@ class ProposalSummaries:
     async def show(self, req: Request, namespace: str, proposals: Sequence[Proposal]) -> list[dict[str, Any]]:
         """Return the JSON of each proposal of a namespace."""
         reports = await run_in_process(self._store.proposals.reports, namespace, proposals)
-        reviews = await _find_reviews(self._reviews, namespace, reports)
+        reviews = await _find_reviews(req, self._reviews, namespace, reports)
         oldest = _oldest(self._stale_days)
         sources = await run_in_thread(self._store.upstreams.sources, namespace)
         return [
@@ -252,7 +252,7 @@ async def _show(
     req: Request, store: Store, reviews: Reviews, stale_days: int, namespace: str, found: Proposal
 ) -> dict[str, Any]:
     reports: list[ProposalReport] = await run_in_process(store.proposals.reports, namespace, [found])
-    known = await _find_reviews(reviews, namespace, reports)
+    known = await _find_reviews(req, reviews, namespace, reports)
     sources = await run_in_thread(store.upstreams.sources, namespace)
     shown = proposal_views.detail(reports[0], _reader(req, namespace, found), _oldest(stale_days), sources)
     return _with_reviews(shown, reports[0], known)
@@ -269,7 +269,7 @@ def _shown(req: Request, namespace: str, proposal: Proposal) -> Collection[str]:
 
 
 async def _find_reviews(
-    reviews: Reviews, namespace: str, reports: Sequence[ProposalReport]
+    req: Request, reviews: Reviews, namespace: str, reports: Sequence[ProposalReport]
 ) -> dict[tuple[str, str], Review | None]:
     """Return the review of each project of each proposal, by the proposal's id and the project."""
     subjects = {
@@ -277,7 +277,7 @@ async def _find_reviews(
         for report in reports
         for project in report.projects
     }
-    found = await run_in_thread(reviews.find_reviews, subjects)
+    found = await run_in_thread(reviews.find_reviews, subjects, as_principal(principal_of(req)))
     return {(key.draft, key.project): review for key, review in found.items()}
 
 

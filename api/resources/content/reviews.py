@@ -31,7 +31,9 @@ class DraftReview:
         """Show a window of the remarks on the draft, oldest first, and the status of its review."""
         (limit, offset), name = read_window(req), DraftName(project, read_draft_name(req))
         draft = await run_in_process(self._store.drafts.review_subject, namespace, name)
-        review, remarks = await run_in_thread(self._reviews.thread, DraftKey(namespace, *name), draft)
+        review, remarks = await run_in_thread(
+            self._reviews.thread, DraftKey(namespace, *name), draft, as_principal(principal_of(req))
+        )
         shown = remarks[offset : offset + limit]
         readable = {item_kind(kind) for kind in readable_kinds(req, namespace, project)}
         topics = {remark.topic for remark in shown if remark.topic and remark.topic.kind in readable}

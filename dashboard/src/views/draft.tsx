@@ -1,7 +1,7 @@
 // The draft of a project: what changed, what it causes, its review, and the publish.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { get, post, remove } from "../api/client.ts";
+import { useEffect, useState } from "preact/hooks";
+import { get, remove } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure } from "../components/basics.tsx";
 import { FormDialog, Refusal, useCall } from "../components/form.tsx";
@@ -15,9 +15,10 @@ import { isAbout, keepPage, keyOf, may, mayEdit, ofView, P, viewPath, type Chang
 import { plural } from "../state/words.ts";
 import { ChangeCard, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
+import { discardChanges } from "./discard.ts";
 import { Fixes } from "./fixes.tsx";
 import { PublishDialog, type Subject } from "./publish.tsx";
-import { mayRemark, Owners, remarkName, Remarks, ReviewBadge, Say, Verdicts } from "./review.tsx";
+import { mayJudge, mayRemark, Owners, remarkName, Remarks, ReviewBadge, Say, Verdicts } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Diff = components["schemas"]["draft-diff.schema"];
@@ -63,11 +64,30 @@ function Body({ of }: { of: Of }): JSX.Element {
 interface Wanted {
   seen: Subject;
   ids: readonly string[];
+  /** What the chosen ones change; null for the whole draft. */
+  chosen: Diff["counts"] | null;
 }
 
 const isUnapproved = ({ review }: DraftState): boolean => Boolean(review?.required && review.state !== "approved");
 
 const subjectOf = (head: string, state: DraftState, { counts, items, total }: Diff): Subject => ({ head, unapproved: isUnapproved(state), counts, items, total });
+
+/** The chosen changes by their ids. */
+type Chosen = ReadonlyMap<string, Change>;
+
+/** Return those of the chosen changes that there still are: of another page those of the same commit, of this one those that it has. */
+function stillThere(chosen: Chosen, before: Diff, diff: Diff): Chosen {
+  const shown = new Map(diff.items.map((each) => [each.id, each]));
+  const elsewhere = before.head === diff.head ? [...chosen].filter(([id]) => !shown.has(id) && before.total > PAGE) : [];
+  return new Map([...elsewhere, ...[...chosen.keys()].flatMap((id) => { const now = shown.get(id); return now ? [[id, now] as const] : []; })]);
+}
+
+function countsOf(changes: Iterable<Change>): Diff["counts"] {
+  const none = (): Diff["counts"]["redirects"] => ({ added: 0, changed: 0, removed: 0 });
+  const counts = { redirects: none(), pages: none() };
+  for (const { kind, change } of changes) counts[kind === "page" ? "pages" : "redirects"][change]++;
+  return counts;
+}
 
 interface OpenProps {
   of: Of;
@@ -80,35 +100,38 @@ interface OpenProps {
 }
 
 function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX.Element {
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [{ all, of: seen }, setChosen] = useState<{ all: Chosen; of: Diff }>({ all: new Map(), of: diff });
+  // Derived at once, so that no click is about changes that are published or discarded by now.
+  const chosen = seen === diff ? all : stillThere(all, seen, diff);
+  useEffect(() => setChosen({ all: chosen, of: diff }), [diff]);
   const [discarding, setDiscarding] = useState(false);
   const call = useCall();
   const edits = mayEdit(of);
   const publishes = may(of, "project", "publish");
-  const choose = (id: string, on: boolean): void => {
-    const next = new Set(chosen);
-    if (on) next.add(id);
-    else next.delete(id);
-    setChosen(next);
+  const choose = (change: Change, on: boolean): void => {
+    const next = new Map(chosen);
+    if (on) next.set(change.id, change);
+    else next.delete(change.id);
+    setChosen({ all: next, of: diff });
   };
-  const revert = (ids: readonly string[]): void => call.run(async () => {
-    await post(`${P}/draft/revert`, { path: of, query: { draft }, body: { ids: [...ids], head } });
-    setChosen(new Set());
+  const revert = (changes: readonly Change[]): void => call.run(async () => {
+    const undo = await discardChanges(of, draft, head, changes);
+    setChosen({ all: new Map(), of: diff });
     tellChanged();
-    toast(`${plural(ids.length, "change")} discarded.`);
+    toast(`${plural(changes.length, "change")} discarded.`, undo);
   }, "the changes are discarded");
   const unapproved = isUnapproved(state);
   const blocked = state.conflicts.length > 0 || state.problems.some((each) => each.severity === "error");
-  const asked = state.review?.state === "requested" && may(of, "project", "review");
-  const begin = (): void => publish({ seen: subjectOf(head, state, diff), ids: [...chosen] });
-  useCommands(`draft ${String(publishes && !blocked)} ${String(unapproved)} ${head} ${chosen.size}`, () => (publishes && !blocked ? [{ name: "Publish the draft", keys: "p", run: begin }] : []));
+  const asked = state.review?.state === "requested" && mayJudge(state.review);
+  const begin = (): void => publish({ seen: subjectOf(head, state, diff), ids: [...chosen.keys()], chosen: chosen.size ? countsOf(chosen.values()) : null });
+  useCommands(`draft ${String(publishes && !blocked)} ${String(unapproved)} ${head} ${[...chosen.keys()].join()}`, () => (publishes && !blocked ? [{ name: "Publish the draft", keys: "p", run: begin }] : []));
   return (
     <>
       <div class="summary">
         <p class="facts"><strong><Counts counts={diff.counts} /></strong><ReviewBadge review={state.review} />
           {state.pullRequest && <a href={state.pullRequest.url} rel="noreferrer" target="_blank">Pull request {state.pullRequest.number} ({state.pullRequest.state})</a>}</p>
         <p class="actions">
-          {chosen.size > 0 && edits && <Button disabled={call.busy} onClick={() => revert([...chosen])}>Discard {plural(chosen.size, "change")}</Button>}
+          {chosen.size > 0 && edits && <Button disabled={call.busy} onClick={() => revert([...chosen.values()])}>Discard {plural(chosen.size, "change")}</Button>}
           {may(of, "redirect", "write") && may(of, "page", "write") && <Button kind="danger" onClick={() => setDiscarding(true)}>Discard all …</Button>}
           {(asked || (unapproved && mayRemark(of))) && <Button kind={unapproved ? "primary" : "plain"} onClick={() => document.getElementById("review")?.scrollIntoView()}>Review …</Button>}
           {publishes && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={begin}>{chosen.size ? `Publish ${plural(chosen.size, "change")} …` : "Publish …"}</Button>}
@@ -133,7 +156,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
         <aside>
           <ImpactPanel impact={diff.impact} />
           <section class="panel" aria-labelledby="review"><h2 id="review">Review {thread.data && <Badge>{thread.data.total}</Badge>}</h2>
-            <Owners review={state.review} />{thread.error && <Failure error={thread.error} retry={thread.reload} />}{thread.data && <Remarks items={thread.data.items} />}<Say of={of} draft={draft} head={head} />
+            <Owners review={state.review} />{thread.error && <Failure error={thread.error} retry={thread.reload} />}{thread.data && <Remarks items={thread.data.items} />}<Say of={of} draft={draft} head={head} review={state.review} />
           </section>
         </aside>
       </div>
@@ -151,8 +174,8 @@ interface ItemProps {
   edits: boolean;
   chooses: boolean;
   chosen: boolean;
-  choose: (id: string, on: boolean) => void;
-  revert: (ids: readonly string[]) => void;
+  choose: (change: Change, on: boolean) => void;
+  revert: (changes: readonly Change[]) => void;
 }
 
 function Item({ of, draft, head, change, thread, edits, chooses, chosen, choose, revert }: ItemProps): JSX.Element {
@@ -161,10 +184,10 @@ function Item({ of, draft, head, change, thread, edits, chooses, chosen, choose,
   const remarks = thread?.items.filter((each) => each.item?.id === change.id) ?? [];
   return (
     <ChangeCard change={change}
-      before={chooses && <input type="checkbox" aria-label={`Choose the change of ${name}`} checked={chosen} onChange={(event) => choose(change.id, event.currentTarget.checked)} />}
+      before={chooses && <input type="checkbox" aria-label={`Choose the change of ${name}`} checked={chosen} onChange={(event) => choose(change, event.currentTarget.checked)} />}
       actions={<>
         {mayRemark(of) && <button type="button" class="button ghost small" aria-expanded={saying} aria-label={`Comment on ${name}`} onClick={() => setSaying(!saying)}>Comment</button>}
-        {edits && <button type="button" class="button ghost small" aria-label={`Discard the change of ${name}`} onClick={() => revert([change.id])}>Discard</button>}
+        {edits && <button type="button" class="button ghost small" aria-label={`Discard the change of ${name}`} onClick={() => revert([change])}>Discard</button>}
       </>}>
       {remarks.length > 0 && <Remarks items={remarks} />}
       {saying && <Say of={of} draft={draft} head={head} item={{ kind: change.kind, id: change.id }} done={() => setSaying(false)} />}

@@ -5,12 +5,13 @@ import { get } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Button, Failure, Field } from "../components/basics.tsx";
 import { FormDialog } from "../components/form.tsx";
-import { useLoad } from "../state/load.ts";
+import { useLoad, type Loaded } from "../state/load.ts";
 import { isAbout, mayEdit, P, type Of } from "../state/project.ts";
 import { go, place, withQuery } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 
-type Draft = components["schemas"]["draft-list.schema"]["items"][number];
+type DraftList = components["schemas"]["draft-list.schema"];
+type Draft = DraftList["items"][number];
 
 const STATES: Record<string, string> = { requested: "review requested", approved: "approved", rejected: "rejected", outdated: "changed since its review" };
 const NAME = /^[A-Za-z0-9_-]{1,50}$/;
@@ -23,11 +24,25 @@ function describe({ draft, authors, changes: { redirects, pages }, conflicts, re
   return `${draft}: ${plural(number, "change")}${by}${state ? `, ${state}` : ""}`;
 }
 
-export function DraftChoice({ of }: { of: Of }): JSX.Element {
+/** Read the drafts of a project. */
+export function useDrafts(of: Of): Loaded<DraftList> {
   const { namespace, project } = of;
+  return useLoad(`${namespace}/${project}`, (signal) => get(`${P}/drafts`, { path: { namespace, project }, signal }), isAbout(of), { keep: "drafts" });
+}
+
+const UNDONE: Record<string, string> = { requested: "This draft is under review", approved: "This draft is approved" };
+
+/** Tell in a form that a change asks for a new review, where the draft has one. */
+export function ReviewWarning({ of }: { of: Of }): JSX.Element | null {
+  const found = useDrafts(of).data?.items.find((each) => each.draft === (of.draft ?? "main"));
+  const text = UNDONE[found?.review?.state ?? ""];
+  return text ? <p class="notice" role="status">{text}; a change asks for a new review.</p> : null;
+}
+
+export function DraftChoice({ of }: { of: Of }): JSX.Element {
   const id = useId();
   const [naming, setNaming] = useState(false);
-  const found = useLoad(`${namespace}/${project}`, (signal) => get(`${P}/drafts`, { path: { namespace, project }, signal }), isAbout(of), { keep: "drafts" });
+  const found = useDrafts(of);
   if (found.error && !found.data) return <Failure error={found.error} retry={found.reload} />;
   const items = found.data?.items ?? [];
   const chosen = of.draft ?? "main";

@@ -11,6 +11,7 @@ import { byNamespace, readOverview, type NamespaceView, type Overview as Shown, 
 import { count, plural } from "../state/words.ts";
 import { projectPath } from "../state/project.ts";
 import { ProposalState, proposalPath } from "./proposal.tsx";
+import { mayJudge, type Review } from "./review.tsx";
 
 export default function Overview(): JSX.Element {
   const found = useLoad(`overview ${offset()}`, (signal) => readOverview(PAGE, offset(), signal), () => true);
@@ -19,7 +20,7 @@ export default function Overview(): JSX.Element {
       <header class="heading"><h1>Overview</h1></header>
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.namespaces.length
-        ? <>{!preview.value && <Waiting shown={found.data} />}<Namespaces namespaces={byNamespace(found.data)} />{found.data.total > PAGE && <Pages total={found.data.total} />}</>
+        ? <>{!preview.value && <Waiting shown={found.data} />}<Namespaces namespaces={byNamespace(found.data)} drafts={found.data.drafts} />{found.data.total > PAGE && <Pages total={found.data.total} />}</>
         : <Nothing />)}
     </main>
   );
@@ -43,29 +44,51 @@ function rowsOf({ failing, drafts, proposals }: Shown): Row[] {
     sign: <Badge tone="bad">✕ {plural(agents, "agent")} {agents === 1 ? "fails" : "fail"}</Badge>, about: agents === 1 ? first : `${first} and ${plural(agents - 1, "other")}`,
   }));
   const open = drafts.map(({ namespace, project, draft, updatedAt, conflicts, review }): Row => {
-    const asked = review?.state === "requested";
-    const mine = asked && can(me.value, "project", "review", namespace, project);
-    const owned = asked && review.suggestedReviewers.some((each) => each.kind === "user" && each.id === me.value?.id);
+    const { rank, about } = turnOf([{ namespace, project, review }], conflicts > 0);
     return {
-      key: `${namespace}/${project}/${draft}`, rank: conflicts > 0 ? 1 : owned ? 2 : mine ? 3 : 4, name: `${namespace} / ${project}${draft === "main" ? "" : ` (${draft})`}`,
+      key: `${namespace}/${project}/${draft}`, rank, about, name: `${namespace} / ${project}${draft === "main" ? "" : ` (${draft})`}`,
       href: `${projectPath(namespace, project, "draft")}${draft === "main" ? "" : `?draft=${encodeURIComponent(draft)}`}`, at: updatedAt,
-      sign: conflicts > 0 ? <Badge tone="bad">≠ {plural(conflicts, "conflict")}</Badge> : <DraftState state={review?.state ?? "none"} />,
-      about: owned ? <strong>Waits for you, an owner of what it changes</strong> : mine ? <strong>You may review it</strong> : null,
+      sign: <DraftState conflicts={conflicts} state={review?.state} />,
     };
   });
-  const pushed = proposals.map(({ namespace, ...proposal }): Row => ({
-    key: `${namespace}/${proposal.id}`, rank: proposal.state === "conflicts" ? 1 : 4, href: proposalPath(namespace, proposal.id), name: `${namespace}: ${proposal.title}`,
-    sign: <ProposalState state={proposal.state} />, about: proposal.projects.map((each) => each.name).join(", "), at: proposal.updatedAt,
-  }));
+  const pushed = proposals.map(({ namespace, ...proposal }): Row => {
+    const { rank, about } = turnOf(proposal.projects.map((each) => ({ namespace, project: each.name, review: each.review })), proposal.state === "conflicts" || proposal.state === "invalid");
+    const names = proposal.projects.map((each) => each.name).join(", ");
+    return {
+      key: `${namespace}/${proposal.id}`, rank, href: proposalPath(namespace, proposal.id), name: `${namespace}: ${proposal.title}`,
+      sign: <ProposalState state={proposal.state} />, about: about ? <>{about}{names && ` (${names})`}</> : names, at: proposal.updatedAt,
+    };
+  });
   return [...broken, ...open, ...pushed].sort((one, other) => one.rank - other.rank);
 }
 
+interface Part {
+  namespace: string;
+  project: string;
+  review: Review | null;
+}
+
+/** Whose turn it is with a draft or proposal: that of an owner, a reviewer or a publisher, or of those who made it. */
+function turnOf(parts: readonly Part[], blocked: boolean): { rank: number; about: ComponentChildren } {
+  if (blocked) return { rank: 1, about: null };
+  const asked = parts.filter(({ review }) => review?.state === "requested" && mayJudge(review));
+  const owned = asked.some(({ review }) => review?.suggestedReviewers.some((each) => each.kind === "user" && each.id === me.value?.id));
+  if (owned) return { rank: 2, about: <strong>Waits for you, an owner of what it changes</strong> };
+  if (asked.length > 0) return { rank: 3, about: <strong>You may review it</strong> };
+  const approved = parts.length > 0 && parts.some(({ review }) => review?.state === "approved") && parts.every(({ review }) => review?.state === "approved" || review?.required === false);
+  if (approved && parts.every(({ namespace, project }) => can(me.value, "project", "publish", namespace, project))) return { rank: 3, about: <strong>Approved: you may publish it</strong> };
+  return { rank: 4, about: approved ? "Approved: waits for a publisher" : parts.some(({ review }) => review?.state === "requested") ? "Waits for a review" : null };
+}
+
 const STATES: Record<string, readonly [Tone, string]> = {
-  requested: ["info", "Review requested"], approved: ["good", "✓ Approved"], rejected: ["bad", "✕ Rejected"],
+  none: ["warn", "Draft with changes"], requested: ["info", "Review requested"], approved: ["good", "✓ Approved"], rejected: ["bad", "✕ Rejected"],
+  outdated: ["warn", "Changed since its review"],
 };
 
-function DraftState({ state }: { state: string }): JSX.Element {
-  const [tone, text] = STATES[state] ?? ["warn", "Draft open"];
+/** The state of a draft in a word or two; without one, only that it is open is known. */
+function DraftState({ state, conflicts = 0 }: { state?: string | undefined; conflicts?: number }): JSX.Element {
+  if (conflicts > 0) return <Badge tone="bad">≠ {plural(conflicts, "conflict")}</Badge>;
+  const [tone, text] = STATES[state ?? ""] ?? ["warn", "Draft open"];
   return <Badge tone={tone}>{text}</Badge>;
 }
 
@@ -86,7 +109,7 @@ function Waiting({ shown }: { shown: Shown }): JSX.Element {
   );
 }
 
-function Namespaces({ namespaces }: { namespaces: readonly NamespaceView[] }): JSX.Element {
+function Namespaces({ namespaces, drafts }: { namespaces: readonly NamespaceView[]; drafts: Shown["drafts"] }): JSX.Element {
   return (
     <>
       {namespaces.map((each) => (
@@ -95,18 +118,18 @@ function Namespaces({ namespaces }: { namespaces: readonly NamespaceView[] }): J
           {each.description && <p class="quiet">{each.description}</p>}
           {each.projects.length === 0
             ? <p class="quiet">{can(me.value, "project", "write", each.name) ? "No projects yet." : "No projects that you may see."}</p>
-            : <ul class="cards">{each.projects.map((project) => <Card key={project.name} project={project} />)}</ul>}
+            : <ul class="cards">{each.projects.map((project) => <Card key={project.name} project={project} draft={drafts.find((one) => one.draft === "main" && one.namespace === project.namespace && one.project === project.name)} />)}</ul>}
         </section>
       ))}
     </>
   );
 }
 
-function Card({ project }: { project: Project }): JSX.Element {
+function Card({ project, draft }: { project: Project; draft: Shown["drafts"][number] | undefined }): JSX.Element {
   const history = projectPath(project.namespace, project.name, "history");
   return (
     <li class="card">
-      <h3><a href={projectPath(project.namespace, project.name)}>{project.title ?? project.name}</a>{project.draft && <Badge tone="warn">Draft open</Badge>}</h3>
+      <h3><a href={projectPath(project.namespace, project.name)}>{project.title ?? project.name}</a>{project.draft && <DraftState state={draft?.review?.state} conflicts={draft?.conflicts ?? 0} />}</h3>
       <p class="facts">
         <span>Publish {project.publishNumber}</span><code title={project.version}>{project.version.slice(0, 7)}</code>
         <span>{plural(project.redirects, "redirect")}</span><span>{plural(project.pages, "page")}</span>

@@ -16,6 +16,7 @@ import { changeDraft, fileOf, ifMatch, isAbout, keepPage, keyOf, may, ofView, P,
 import { ask, place } from "../state/router.ts";
 import { bytes } from "../state/words.ts";
 import { Sign } from "./changes.tsx";
+import { ReviewWarning } from "./draft_choice.tsx";
 import { Theirs, useTheirs } from "./theirs.tsx";
 import type { ViewProps } from "./view.ts";
 
@@ -117,6 +118,7 @@ function Form({ of, id, item }: { of: Of; id: string; item: Page | null }): JSX.
     <FormDialog title={item ? "Edit the page" : "Add a page"} dirty={dirty} onClose={close} class="wide">
       <form class="form" onSubmit={(event) => { event.preventDefault(); save(item); }}>
         <Refusal text={call.faults.text} />
+        {editable && may(of, "project", "read") && <ReviewWarning of={of} />}
         {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={values} busy={call.busy} save={() => save(theirs === "removed" ? null : theirs)} keep={() => closeOf(id)} />}
         <Field label="Path" name="source" value={values.path} required onInput={set("path")} problem={fields["path"]} help={values.type === "BASIC_HOST" ? "A host and a path: example.org/robots.txt" : "A path: /robots.txt"} />
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />

@@ -10,20 +10,21 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
-import { may, mayEdit, P, projectPath } from "../state/project.ts";
+import { may, mayEdit, P, projectPath, type Change } from "../state/project.ts";
 import { go } from "../state/router.ts";
 import { plural } from "../state/words.ts";
-import { ChangeList, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
+import { ChangeCard, ChangeList, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
-import { Owners, Remarks, ReviewBadge, Verdicts } from "./review.tsx";
+import { mayJudge, mayRemark, Owners, Remarks, ReviewBadge, Verdicts, WhoApproves } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Proposal = components["schemas"]["proposal.schema"];
 type Part = Proposal["projects"][number];
+type Thread = components["schemas"]["proposal-review-thread.schema"];
 type Action = "request" | "approve" | "reject" | "comment";
 
 const STATES: Record<Proposal["state"], readonly [Tone, string]> = {
-  open: ["info", "open"], merged: ["good", "✓ merged"], stale: ["warn", "behind release"], conflicts: ["bad", "has conflicts"], invalid: ["bad", "has errors"],
+  open: ["info", "open"], merged: ["good", "✓ merged"], stale: ["warn", "no recent commit"], conflicts: ["bad", "has conflicts"], invalid: ["bad", "has errors"],
 };
 const PATH = "/api/namespace/{namespace}/proposal/{id}";
 
@@ -49,15 +50,16 @@ export default function ProposalView({ params: { namespace = "", id = "" } }: Vi
           <Time at={found.data.updatedAt} /><span>{plural(found.data.commits, "commit")}</span></>}</p>
       </header>
       {found.error && <Failure error={found.error} retry={found.reload} />}
-      {found.data && <Body namespace={namespace} proposal={found.data} />}
+      {found.data && <Body namespace={namespace} proposal={found.data} thread={thread.data} />}
       {thread.error && <Failure error={thread.error} retry={thread.reload} />}
       {thread.data && thread.data.total > 0 && <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Remarks</h2><Remarks items={thread.data.items} /></section>}
     </main>
   );
 }
 
-function Body({ namespace, proposal }: { namespace: string; proposal: Proposal }): JSX.Element {
-  const [merging, setMerging] = useState(false);
+function Body({ namespace, proposal, thread }: { namespace: string; proposal: Proposal; thread: Thread | null }): JSX.Element {
+  // What is merged is the commit that was shown when one began to merge, whatever is pushed meanwhile.
+  const [merging, setMerging] = useState<Proposal | null>(null);
   const call = useCall();
   const path = { namespace, id: proposal.id };
   const names = proposal.projects.map((each) => each.name);
@@ -65,6 +67,7 @@ function Body({ namespace, proposal }: { namespace: string; proposal: Proposal }
   const edits = names.every((project) => mayEdit({ namespace, project }));
   const unapproved = proposal.projects.some((each) => each.review?.required && each.review.state !== "approved");
   const blocked = proposal.state === "conflicts" || proposal.state === "invalid" || proposal.state === "merged";
+  const isBehind = proposal.base !== proposal.release && proposal.state !== "merged" && proposal.state !== "conflicts" && !proposal.fault;
   const update = (): void => call.run(async () => {
     await post(`${PATH}/update`, { path, body: proposal.head ? { head: proposal.head } : {} });
     tellChanged();
@@ -79,21 +82,41 @@ function Body({ namespace, proposal }: { namespace: string; proposal: Proposal }
     <>
       {proposal.message && <p class="note panel"><bdi>{proposal.message}</bdi></p>}
       {proposal.fault && <p class="notice">{proposal.fault}</p>}
+      {proposal.withheld && <p class="notice">It changes more than you may read: other projects, or files beside them. Someone who may read all of it has to merge it.</p>}
+      {proposal.state === "conflicts" && <WayOn branch={proposal.branch} />}
       <Refusal text={call.faults.text} />
       <p class="actions">
-        {all("project", "publish") && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={() => setMerging(true)}>Merge and publish …</Button>}
-        {edits && proposal.stale && <Button disabled={call.busy} onClick={update}>Update from release</Button>}
+        {all("project", "publish") && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={() => setMerging(proposal)}>Merge and publish …</Button>}
+        {edits && isBehind && <Button disabled={call.busy} onClick={update}>Update from release</Button>}
         {edits && <Button kind="danger" disabled={call.busy} onClick={drop}>Remove the branch</Button>}
       </p>
       {proposal.projects.length === 0 && <Empty title="It changes no project that you may see" />}
-      {proposal.projects.map((each) => <Project key={each.name} namespace={namespace} proposal={proposal} part={each} />)}
+      {proposal.projects.map((each) => <Project key={each.name} namespace={namespace} proposal={proposal} part={each} thread={thread} />)}
+      <Conflicts of={{ namespace, project: "" }} draft="" head={null} items={proposal.conflicts} editable={false} mine="The branch" />
       <Files items={proposal.files} />
-      {merging && <Merge namespace={namespace} proposal={proposal} unapproved={unapproved} override={all("project", "override")} close={() => setMerging(false)} />}
+      {merging && <Merge namespace={namespace} proposal={merging} now={proposal.head} unapproved={unapproved} override={all("project", "override")} close={() => setMerging(null)} />}
     </>
   );
 }
 
-function Project({ namespace, proposal, part }: { namespace: string; proposal: Proposal; part: Part }): JSX.Element {
+/** What to do about conflicts: they are resolved where the branch comes from. */
+function WayOn({ branch }: { branch: string }): JSX.Element {
+  return (
+    <section class="panel" aria-label="How to resolve the conflicts">
+      <p>Release changed the same as this branch. Resolve that in a clone of the namespace, then push; this page shows the new state:</p>
+      <pre><code>{`git fetch origin\ngit switch ${branch}\ngit merge origin/release\n# edit the files that Git names, then:\ngit commit --all\ngit push origin ${branch}`}</code></pre>
+    </section>
+  );
+}
+
+interface ProjectProps {
+  namespace: string;
+  proposal: Proposal;
+  part: Part;
+  thread: Thread | null;
+}
+
+function Project({ namespace, proposal, part, thread }: ProjectProps): JSX.Element {
   const of = { namespace, project: part.name };
   const to = `proposal/${proposal.id}`;
   // What cannot be merged is compared with the commit at which it began.
@@ -105,23 +128,69 @@ function Project({ namespace, proposal, part }: { namespace: string; proposal: P
       <p class="facts">{part.changes && <strong><Counts counts={part.changes} /></strong>}<ReviewBadge review={part.review} /></p>
       <Verdicts review={part.review} />
       <Owners review={part.review} />
-      <Conflicts of={of} draft="" head={null} items={part.conflicts} editable={false} />
+      <Conflicts of={of} draft="" head={null} items={part.conflicts} editable={false} mine="The branch" />
       <Problems items={part.problems} total={part.problemsTotal} title={`Problems of ${part.name}`} />
       {diff.error && <Failure error={diff.error} retry={diff.reload} />}
       {diff.data?.impact && <ImpactPanel impact={diff.data.impact} id={`impact-${part.name}`} />}
-      {diff.data && (diff.data.changes.length ? <ChangeList items={diff.data.changes} /> : <p class="quiet">No rule differs.</p>)}
+      {diff.data && (diff.data.changes.length ? <ChangeList items={diff.data.changes} card={(each) => (
+        <Item key={`${each.kind} ${each.id}`} namespace={namespace} id={proposal.id} head={proposal.state === "merged" ? null : diff.data?.head ?? null} project={part.name} change={each} thread={thread} />)} /> : <p class="quiet">No rule differs.</p>)}
       <Files items={part.files} />
-      {diff.data?.head && proposal.state !== "merged" && <Verdict namespace={namespace} id={proposal.id} head={diff.data.head} project={part.name} />}
+      {diff.data?.head && proposal.state !== "merged" && <Verdict namespace={namespace} id={proposal.id} head={diff.data.head} project={part.name} review={part.review} />}
     </section>
   );
 }
 
-function Verdict({ namespace, id, head, project }: { namespace: string; id: string; head: string; project: string }): JSX.Element | null {
+interface ItemProps {
+  namespace: string;
+  id: string;
+  /** The commit that a comment is on; null where nothing is to be said any more. */
+  head: string | null;
+  project: string;
+  change: Change;
+  thread: Thread | null;
+}
+
+/** A change with the comments on it. */
+function Item({ namespace, id, head, project, change, thread }: ItemProps): JSX.Element {
+  const [note, setNote] = useKept(`remark ${namespace} ${id} ${project} ${change.id}`);
+  const [open, setOpen] = useState(note !== "");
+  const call = useCall(["note"]);
+  const name = change.source ?? change.path ?? change.id;
+  const remarks = thread?.items.filter((each) => each.item?.kind === change.kind && each.item.id === change.id && each.projects.includes(project)) ?? [];
+  const say = (): void => call.run(async () => {
+    if (!head) return;
+    await post(`${PATH}/review`, { path: { namespace, id }, body: { action: "comment", head, project, note, item: { kind: change.kind, id: change.id } } });
+    setNote("");
+    setOpen(false);
+    tellChanged();
+    toast("The comment is added.");
+  });
+  return (
+    <ChangeCard change={change} actions={head && mayRemark({ namespace, project }) && (
+      <button type="button" class="button ghost small" aria-expanded={open} aria-label={`Comment on ${name}`} onClick={() => setOpen(!open)}>Comment</button>)}>
+      {remarks.length > 0 && <Remarks items={remarks} />}
+      {open && head && <div class="say">
+        <TextArea label="Comment on this rule" value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} />
+        <Refusal text={call.faults.text} />
+        <p class="actions"><Button disabled={call.busy || !note.trim()} onClick={say}>Comment</Button></p>
+      </div>}
+    </ChangeCard>
+  );
+}
+
+interface VerdictProps {
+  namespace: string;
+  id: string;
+  head: string;
+  project: string;
+  review: Part["review"];
+}
+
+function Verdict({ namespace, id, head, project, review }: VerdictProps): JSX.Element | null {
   const of = { namespace, project };
   const [note, setNote] = useKept(`remark ${namespace} ${id} ${project}`);
   const call = useCall(["note"]);
-  const reviews = may(of, "project", "review");
-  if (!reviews && !mayEdit(of)) return null;
+  if (!mayRemark(of)) return null;
   const say = (action: Action, text: string): void => call.run(async () => {
     await post(`${PATH}/review`, { path: { namespace, id }, body: { action, head, project, ...(note ? { note } : {}) } });
     setNote("");
@@ -135,22 +204,26 @@ function Verdict({ namespace, id, head, project }: { namespace: string; id: stri
       <p class="actions">
         <Button disabled={call.busy || !note.trim()} onClick={() => say("comment", "The comment is added.")}>Comment</Button>
         <Button disabled={call.busy} onClick={() => say("request", "The review is requested.")}>Ask for a review</Button>
-        {reviews && <><Button kind="primary" disabled={call.busy} onClick={() => say("approve", "It is approved.")}>✓ Approve</Button>
+        {mayJudge(review) && <><Button kind="primary" disabled={call.busy} onClick={() => say("approve", "It is approved.")}>✓ Approve</Button>
           <Button kind="danger" disabled={call.busy} onClick={() => say("reject", "It is rejected.")}>✕ Reject</Button></>}
       </p>
+      <WhoApproves review={review} />
     </div>
   );
 }
 
 interface MergeProps {
   namespace: string;
+  /** As it was shown when one began to merge. */
   proposal: Proposal;
+  /** The commit that the branch is at by now. */
+  now: string | null;
   unapproved: boolean;
   override: boolean;
   close: () => void;
 }
 
-function Merge({ namespace, proposal, unapproved, override, close }: MergeProps): JSX.Element {
+function Merge({ namespace, proposal, now, unapproved, override, close }: MergeProps): JSX.Element {
   const [message, setMessage] = useState("");
   const [reason, setReason] = useState("");
   const call = useCall(["message", "override"]);
@@ -167,10 +240,11 @@ function Merge({ namespace, proposal, unapproved, override, close }: MergeProps)
     <FormDialog title="Merge and publish" dirty={message + reason !== ""} onClose={close}>
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} still={call.still} />
+        {now !== proposal.head && <p class="notice" role="alert">The branch has moved since you looked at it, so nothing is merged. Close this, look at what is new, and merge it then.</p>}
         {unapproved && <p class="notice">An approval that a project requires is missing.</p>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} />
         {unapproved && override && <Field label="Reason for publishing without approval" name="override" value={reason} onInput={setReason} problem={call.faults.fields["override"]} />}
-        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || (unapproved && !reason)}>Merge and publish</Button><Button onClick={close}>Cancel</Button></p>
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || now !== proposal.head || (unapproved && !reason)}>Merge and publish</Button><Button onClick={close}>Cancel</Button></p>
       </form>
     </FormDialog>
   );

@@ -23,7 +23,7 @@ export interface Subject {
   head: string;
   /** Whether a review is required and missing: then a reason is needed. */
   unapproved: boolean;
-  /** What the whole draft changes. */
+  /** What they change. */
   counts: Schemas["changeCounts"];
   /** The first of its changes. */
   items: readonly Change[];
@@ -35,6 +35,8 @@ interface PublishProps {
   draft: string;
   /** The chosen changes; without any, the whole draft. */
   ids: readonly string[];
+  /** What the chosen ones change; null for the whole draft. */
+  chosen: Schemas["changeCounts"] | null;
   /** The draft as it was seen when the dialog opened. */
   seen: Subject;
   /** The draft as it is now; null once it has ended, or while it is read. */
@@ -42,7 +44,7 @@ interface PublishProps {
   close: () => void;
 }
 
-export function PublishDialog({ of, draft, ids, seen, now, close }: PublishProps): JSX.Element {
+export function PublishDialog({ of, draft, ids, chosen, seen, now, close }: PublishProps): JSX.Element {
   const [subject, setSubject] = useState(seen);
   const [message, setMessage] = useKept(`publish ${keyOf(of)} ${draft}`);
   const [reason, setReason] = useKept(`override ${keyOf(of)} ${draft}`);
@@ -66,7 +68,7 @@ export function PublishDialog({ of, draft, ids, seen, now, close }: PublishProps
     <FormDialog title={ids.length ? `Publish ${plural(ids.length, "change")}` : "Publish the draft"} dirty={false} onClose={close}>
       <form class="form" onSubmit={submit}>
         {moved ? <Moved seen={subject} now={moved} take={() => { setSubject(moved); call.clear(); }} /> : <Refusal text={call.faults.text} still={call.still} />}
-        <p>{ids.length ? `${plural(ids.length, "change")} of: ` : ""}<strong><Counts counts={counts} /></strong></p>
+        <p><strong><Counts counts={chosen ?? counts} /></strong></p>
         {may(of, "agent", "read") && <Failing of={of} />}
         {unapproved && <p class="notice">This project requires the approval of a second person, which this draft does not have. Ask for it in the review, beside the changes.</p>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} help="Why, for those who read the history. If it is empty, the message lists the changes." />

@@ -11,8 +11,9 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { NO_FAULTS, type Faults } from "../state/faults.ts";
 import { useLoad } from "../state/load.ts";
-import { changeDraft, fileOf, ifMatch, keepPage, keyOf, mayEdit, P, viewPath, type Of, type Redirect } from "../state/project.ts";
+import { changeDraft, fileOf, ifMatch, keepPage, keyOf, may, mayEdit, P, viewPath, type Of, type Redirect } from "../state/project.ts";
 import { place } from "../state/router.ts";
+import { ReviewWarning } from "./draft_choice.tsx";
 import { Theirs, useTheirs } from "./theirs.tsx";
 import { TryLine } from "./try_line.tsx";
 
@@ -92,6 +93,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
     <FormDialog title={!editable ? "Redirect" : item ? "Edit the redirect" : "Add a redirect"} dirty={editable && dirty} onClose={close} class="wide">
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
+        {editable && may(of, "project", "read") && <ReviewWarning of={of} />}
         {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} busy={call.busy} save={() => save(theirs === "removed" ? null : theirs)} keep={() => closeOf(name)} />}
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
           <Choice label="Status" value={values.status} options={STATUSES} onChange={set("status")} problem={fields["status"]} help="302 for something temporary: browsers remember a 301." /></div>

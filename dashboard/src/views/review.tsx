@@ -10,7 +10,7 @@ import { useKept } from "../state/kept.ts";
 import { keyOf, may, mayEdit, P, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 
-type Review = components["schemas"]["review.schema"];
+export type Review = components["schemas"]["review.schema"];
 type Remark = components["schemas"]["review-thread.schema"]["items"][number];
 type Action = "request" | "approve" | "reject" | "comment";
 
@@ -27,10 +27,28 @@ export function ReviewBadge({ review }: { review: Review | null }): JSX.Element 
   return <><Badge tone={tone}>{text}</Badge>{review.required && review.state !== "approved" && <Badge tone="warn">Needs approval</Badge>}</>;
 }
 
+/** Words for each error with which a verdict of one's own is refused; none for who has no grant, who is offered nothing. */
+const REFUSED: Record<string, string> = {
+  own_change: "You changed it or asked for its review, so another person has to approve it:",
+  unknown_pusher: "It has commits of a branch of the upstream, whose pusher is not known here, so nobody can approve it here. Merge it on the host, or publish it with a reason.",
+};
+
+/** Return whether one may approve or reject now. */
+export const mayJudge = (review: Review | null): boolean => review?.callerVerdict === "allowed";
+
+/** Who can approve, in place of the buttons, for those who asked for it or made it. */
+export function WhoApproves({ review }: { review: Review | null }): JSX.Element | null {
+  const text = REFUSED[review?.callerVerdict ?? ""];
+  if (!text) return null;
+  const owners = review?.suggestedReviewers.map((each) => each.displayName || each.name).join(", ");
+  return <p class="quiet">{text}{review?.callerVerdict === "own_change" && <> {owners ? <bdi>{owners}</bdi> : "anyone else who may review this project"}.</>}</p>;
+}
+
 interface SayProps {
   of: Of;
   draft: string;
   head: string;
+  review?: Review | null;
   /** A remark on one record; else on the draft. */
   item?: { kind: "redirect" | "page"; id: string };
   done?: () => void;
@@ -43,7 +61,7 @@ export const mayRemark = (of: Of): boolean => mayEdit(of) || may(of, "project", 
 export const remarkName = (of: Of, draft: string, item?: { id: string }): string => `remark ${keyOf(of)} ${draft} ${item?.id ?? ""}`;
 
 /** Write a remark; without an item also the verdicts that one may give. */
-export function Say({ of, draft, head, item, done }: SayProps): JSX.Element | null {
+export function Say({ of, draft, head, review = null, item, done }: SayProps): JSX.Element | null {
   const [note, setNote] = useKept(remarkName(of, draft, item));
   const call = useCall(["note"]);
   if (!mayRemark(of)) return null;
@@ -61,10 +79,11 @@ export function Say({ of, draft, head, item, done }: SayProps): JSX.Element | nu
       <p class="actions">
         <Button disabled={call.busy || !note.trim()} onClick={() => say("comment")}>Comment</Button>
         {!item && <Button disabled={call.busy} onClick={() => say("request")}>Ask for a review</Button>}
-        {!item && may(of, "project", "review") && <>
+        {!item && mayJudge(review) && <>
           <Button kind="primary" disabled={call.busy} onClick={() => say("approve")}>✓ Approve</Button>
           <Button kind="danger" disabled={call.busy} onClick={() => say("reject")}>✕ Reject</Button></>}
       </p>
+      {!item && <WhoApproves review={review} />}
     </div>
   );
 }

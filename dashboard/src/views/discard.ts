@@ -1,0 +1,82 @@
+// Changes of a draft that are discarded, with a way to put them back.
+import { ApiFault, get, post } from "../api/client.ts";
+import { toast } from "../components/toast.tsx";
+import { tellChanged } from "../state/changes.ts";
+import { changeDraft, fileOf, P, type Change, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
+import { plural } from "../state/words.ts";
+
+type Rule = { kind: "redirect"; item: Redirect } | { kind: "page"; item: Page };
+
+const MOST_UNDONE = 500; // rules that are read one by one, for Undo
+
+/** What a discarded change is put back to, and what the draft had after the discard; null for no such rule. */
+interface Discarded {
+  change: Change;
+  before: Rule | null;
+  after: Rule | null;
+}
+
+/** Discard changes of the draft at `head`; return what puts them back, where that can be done. */
+export async function discardChanges(of: Of, draft: string, head: string, changes: readonly Change[]): Promise<(() => void) | undefined> {
+  const many = changes.length > MOST_UNDONE;
+  const before = many ? [] : await Promise.all(changes.map(async (each) => (each.change === "removed" ? null : read(of, each))));
+  await post(`${P}/draft/revert`, { path: of, query: { draft }, body: { ids: changes.map((each) => each.id), head } });
+  if (many) return undefined;
+  const [after, version] = await Promise.all([
+    Promise.all(changes.map(async (each) => (each.change === "added" ? null : read(of, each)))),
+    get(`${P}/version`, { path: of }),
+  ]);
+  const discarded = changes.map((change, index) => ({ change, before: before[index] ?? null, after: after[index] ?? null }));
+  return () => void putBack(of, discarded, version).catch((ex: unknown) => toast((ex as Error).message));
+}
+
+async function putBack(of: Of, discarded: readonly Discarded[], version: unknown): Promise<void> {
+  const published = (await get(`${P}/version`, { path: of })) !== version;
+  const isMoved = await Promise.all(discarded.map(async ({ change, after }) =>
+    (after || published ? stateOf(await read(of, change)) !== stateOf(after) : isAdded(of, change))));
+  const moved = discarded.filter((_, index) => isMoved[index]).map(({ change }) => change);
+  const [first] = moved;
+  if (first) {
+    tellChanged();
+    const others = moved.length > 1 ? ` and ${plural(moved.length - 1, "other")}` : "";
+    toast(`Not put back: someone has changed ${first.source ?? first.path ?? "a rule"}${others} since.`);
+    return;
+  }
+  await changeDraft(of, discarded.map(({ change, before }) => changeTo(of, change, before)));
+  toast(`${plural(discarded.length, "change")} put back.`);
+}
+
+const stateOf = (rule: Rule | null): string => (rule ? `${rule.item.etag} ${rule.item.change ?? ""}` : "");
+
+/** Return whether the draft adds a rule. To read it would be refused where there is none, which is an error in the console. */
+async function isAdded(of: Of, { kind, id, source, path }: Change): Promise<boolean> {
+  const query = { change: "added" as const, q: source ?? path ?? "", limit: 1000 };
+  const { items } = kind === "page" ? await get(`${P}/draft/pages`, { path: of, query }) : await get(`${P}/draft/redirects`, { path: of, query });
+  return items.some((each) => each.id === id);
+}
+
+/** Return a rule as the draft has it; null if it has none. */
+async function read(of: Of, { kind, id }: Change): Promise<Rule | null> {
+  const path = { ...of, id };
+  try {
+    return kind === "page"
+      ? { kind: "page", item: await get(`${P}/draft/pages/{id}`, { path }) }
+      : { kind: "redirect", item: await get(`${P}/draft/redirects/{id}`, { path }) };
+  } catch (ex) {
+    if (ex instanceof ApiFault && ex.status === 404) return null;
+    throw ex;
+  }
+}
+
+/** Return the change that makes a rule what it was. */
+function changeTo(of: Of, { kind, id }: Change, rule: Rule | null): DraftChange {
+  if (!rule) return { op: "delete", kind, id };
+  const file = fileOf(of, rule.item);
+  const place = file ? { file } : {};
+  if (rule.kind === "page") {
+    const { type, path, content, contentType, note, tags } = rule.item;
+    return { op: "put", kind: "page", item: { type, path, content, contentType, note, tags, ...place } };
+  }
+  const { type, source, target, status, note, tags } = rule.item;
+  return { op: "put", kind: "redirect", item: { type, source, target, status, note, tags, ...place } };
+}
