@@ -1,4 +1,4 @@
-"""Plans of a search-and-replace in a draft, record by record, with the problems of the new values."""
+"""Plans of a change of many records in a draft, record by record, with the problems of the new values."""
 
 import time
 from collections import Counter
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import schemas
+from content.changes.assignment import Assignment, Removal
 from content.changes.diff import item_kind
 from content.changes.replacement import FIELDS, InvalidReplacement, Replacement, with_fields
 from content.checks.pattern_budget import CallBudget, is_pattern
@@ -29,11 +30,11 @@ _SECONDS_AT_MOST = 20.0  # 100,000 rules take 5 s; the search occupies one of fe
 
 @dataclass(frozen=True, slots=True)
 class ReplaceRequest:
-    """A replacement in some fields of the records that `where` matches; with `ids` only in these of them."""
+    """A change of the records that `where` matches; with `ids` only of these of them. A replacement is in some fields."""
 
     name: DraftName
-    replacement: Replacement
-    fields: frozenset[str]
+    replacement: Replacement | Assignment | Removal
+    fields: frozenset[str] = frozenset()
     kinds: tuple[Kind, ...] = (Kind.REDIRECTS,)
     where: Query = field(default_factory=Query)
     ids: frozenset[str] = frozenset()
@@ -42,13 +43,14 @@ class ReplaceRequest:
 
 @dataclass(frozen=True, slots=True)
 class RecordReplacement:
-    """A record that changes: its place, its new values by field, and their problems."""
+    """A record that changes: its place, its new values by field, and their problems; or one that is removed."""
 
     kind: Kind
     placed: Placed[Record]
     record: Record
     fields: Mapping[str, tuple[object, object]]
     problems: Sequence[Problem]
+    is_removed: bool = False
 
     def wire(self) -> dict[str, object]:
         """Return the JSON shape of the API."""
@@ -85,14 +87,16 @@ def _replaced(
     whole = Span(0, working.count(kind) + changes.removed)
     items = list_items(DraftView(kind, before, working, changes), request.where, whole).items
     fields = [name for name in FIELDS[item_kind(kind)] if name in request.fields]
+    is_removed = isinstance(request.replacement, Removal)
     _require_records(working, request)
     for item in _in_time(items):
         record = item.placed.record
         is_wanted = item.placed.file and (not request.ids or record.id in request.ids)
         if is_wanted and (new := request.replacement.changed_fields(record, fields)):
             old = record.fields()
-            pairs = {name: (old[name], value) for name, value in new.items()}
-            yield RecordReplacement(kind, item.placed, with_fields(record, new), pairs, ())
+            pairs = {name: (old.get(name, []), value) for name, value in new.items()}
+            after = record if is_removed else with_fields(record, new)
+            yield RecordReplacement(kind, item.placed, after, pairs, (), is_removed)
 
 
 def _in_time(items: Iterable[DraftRecord]) -> Iterator[DraftRecord]:
@@ -141,6 +145,8 @@ def _duplicate_identities(working: Snapshot, kind: Kind, found: Sequence[RecordR
 
 
 def _problems(each: RecordReplacement, twice: Iterable[str], budget: CallBudget) -> list[Problem]:
+    if each.is_removed:
+        return []
     name = "source" if each.kind is Kind.REDIRECTS else "path"
     found = schemas.check(f"{item_kind(each.kind)}-patch", {key: new for key, (_, new) in each.fields.items()})
     if not found and is_pattern(each.record) and (name in each.fields):

@@ -1,4 +1,4 @@
-"""Search and replace in the working state of a draft: a preview, rule by rule, and its run as one commit.
+"""Changes of many records of a draft, such as search and replace: a preview, rule by rule, and its run as one commit.
 
 The work is prepared without the repository's lock, which is held only for the commit.
 """
@@ -6,10 +6,13 @@ The work is prepared without the repository's lock, which is held only for the c
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from content.changes.assignment import Removal
 from content.changes.diff import Counts, count
+from content.changes.replacement import Replacement
 from content.checks.pattern_budget import CostlyRule, exceeds_project, is_pattern, pattern_cost, project_problems
 from content.records.pattern_limits import PatternLimits
 from content.records.problem import Problem
+from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.comparison.descriptions import count_text
 from gitstore.compiled.compiler import Compiler
@@ -73,8 +76,15 @@ def prepare_replacement(compiler: Compiler, repository: Repository, request: Rep
     _require_affordable(compiler.limits, working, found)
     lists = _apply(working, found)
     counts = {kind: count(change for change in lists.changes if change.kind is kind) for kind in Kind}
-    numbers = {kind: Counts(0, sum(each.kind is kind for each in found), 0) for kind in Kind}
-    return PreparedReplacement(state, lists.dump(repository.blob), counts, f"Replace: {count_text(numbers)}")
+    return PreparedReplacement(state, lists.dump(repository.blob), counts, _describe(request, found))
+
+
+def _describe(request: ReplaceRequest, found: Sequence[RecordReplacement]) -> str:
+    removes = isinstance(request.replacement, Removal)
+    totals = {kind: sum(each.kind is kind for each in found) for kind in Kind}
+    numbers = {kind: Counts(0, 0, total) if removes else Counts(0, total, 0) for kind, total in totals.items()}
+    verb = "Replace" if isinstance(request.replacement, Replacement) else "Remove" if removes else "Set"
+    return f"{verb}: {count_text(numbers)}"
 
 
 def commit_replacement(transaction: Transaction, prepared: PreparedReplacement, author: Author) -> ReplaceResult | None:
@@ -126,8 +136,13 @@ def _apply(working: Snapshot, found: Sequence[RecordReplacement]) -> RuleLists:
     lists = RuleLists(working)
     for kind in {each.kind for each in found}:
         own = [each for each in found if each.kind is kind]
-        new = {(each.placed.file, each.placed.record.identity): each.record for each in own}
+        new = {(each.placed.file, each.placed.record.identity): _after(each) for each in own}
         for full in {each.placed.file for each in own}:
             path = full.removeprefix(f"{working.project}/")
-            lists.write(kind, path, [new.get((full, each.identity), each) for each in lists.read(kind, path)])
+            after = (new.get((full, each.identity), each) for each in lists.read(kind, path))
+            lists.write(kind, path, [each for each in after if each is not None])
     return lists
+
+
+def _after(each: RecordReplacement) -> Record | None:
+    return None if each.is_removed else each.record

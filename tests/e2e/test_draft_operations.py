@@ -78,6 +78,61 @@ def test_a_replacement_is_previewed_in_windows_and_then_made_as_one_commit(place
     assert head(place) == done["head"]
 
 
+def test_many_get_a_status_and_tags_or_are_removed_as_one_commit(place: Place) -> None:
+    """Only what is set changes: an edit of another field in between is kept."""
+    for number in range(3):
+        place.add(f"/sale/{number}", tags=["old", "kept"])
+    place.add("/other")
+    place.add_page("/robots.txt")
+    where = {"where": {"q": "/sale/"}}
+    status = {"set": {"status": 307, "addTags": ["new", "kept"], "removeTags": ["old"]}, **where}
+    preview = place.ask("POST", "/draft/replace?dryRun=true&limit=1", 200, json=status).json()
+    assert (preview["total"], preview["items"][0]["fields"]) == (
+        3,
+        {
+            "status": {"old": "MOVED_PERMANENT", "new": "TEMPORARY_REDIRECT"},
+            "tags": {"old": ["old", "kept"], "new": ["kept", "new"]},
+        },
+    )
+    first = place.get("/draft/redirects", q="/sale/0")["items"][0]["id"]
+    place.ask("PATCH", f"/draft/redirects/{first}", 200, json={"target": "/between"})
+    place.refused("POST", "/draft/replace", 409, "stale_draft", json={**status, "head": preview["head"]})
+    post(place, "/draft/replace", **status)
+    found = {item["source"]: item for item in place.get("/draft/redirects")["items"]}
+    assert (found["/sale/0"]["target"], found["/sale/0"]["status"]) == ("/between", "TEMPORARY_REDIRECT")
+    assert (found["/sale/2"]["tags"], found["/other"]["tags"]) == (["kept", "new"], [])
+    both = {"set": {"addTags": ["x"]}, "kinds": ["redirect", "page"]}
+    assert place.ask("POST", "/draft/replace?dryRun=true", 200, json=both).json()["total"] == 5
+    before = head(place)
+    done = post(place, "/draft/replace", remove=True, **where)
+    assert [item["source"] for item in place.get("/draft/redirects")["items"]] == ["/other"]
+    back = [{"op": "put", "kind": "redirect", "item": redirect("/sale/0")}]
+    place.refused("POST", f"/draft/changes?head={before}", 409, "stale_draft", json=back)
+    place.ask("POST", f"/draft/changes?head={done['head']}", 200, json=back)
+    assert post(place, "/draft/replace", remove=True, kinds=["page"])["changes"]["pages"]["added"] == 0
+    assert place.get("/draft/pages")["total"] == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({}, ""),
+        ({"set": {}}, "/set"),
+        ({"set": {"status": 301}, "remove": True}, ""),
+        ({"set": {"status": 301}, "fields": ["target"]}, "/fields"),
+        ({"remove": True, "find": "x"}, "/find"),
+        ({"remove": False}, "/remove"),
+        ({"set": {"status": 301}, "kinds": ["page"]}, "/set/status"),
+    ],
+)
+def test_a_change_of_many_is_one_and_has_an_effect(place: Place, body: dict[str, Any], pointer: str) -> None:
+    place.add("/a")
+    before = head(place)
+    found = place.ask("POST", "/draft/replace", 422, json=body).json()
+    assert pointer in [problem.get("pointer", "") for problem in found["problems"]]
+    assert head(place) == before
+
+
 def test_a_regular_expression_replaces_by_groups_on_request(place: Place) -> None:
     place.add("/a", "/2023/summer", tags=["sale"])
     place.add("/b", "/2023/winter")

@@ -66,7 +66,7 @@ def bodies(known: Known) -> dict[str, list[Any]]:
         "updateDraftPage": [{"content": "newest"}],
         "changeDraft": [[{"op": "put", "kind": "redirect", "item": redirect("/by-list")}]],
         "revertDraft": [{"ids": [identity_id("/in-main")]}],
-        "replaceInDraft": [{"find": "/new", "replace": "/old"}],
+        "replaceInDraft": [{"find": "/new", "replace": "/old"}, {"set": {"addTags": ["new"]}}],
         "resolveDraft": [{"choices": [{"kind": "redirect", "id": identity_id("/a"), "field": "", "take": "draft"}]}],
         "reviewDraft": [{"action": "comment", "head": head, "note": "By example"}],
         "replaceDraftTests": [{"tests": [{"url": "/a", "status": 301}]}],

@@ -19,6 +19,7 @@ from api.http.guard.content_body import read_content
 from api.http.request.parameters import read_draft_name, read_flag, read_window
 from api.http.response import json_views
 from api.runtime.jobs.background import run_in_process
+from content.changes.assignment import Assignment, Removal
 from content.changes.diff import Counts, count, item_kind
 from content.changes.replacement import FIELDS, Replacement
 from content.records.problem import Problem
@@ -61,7 +62,7 @@ def revert_and_count(store: Store, namespace: str, order: RevertRequest) -> tupl
 
 
 class DraftReplace:
-    """Search and replace in a draft; `limit` is the maximum size of the body in bytes."""
+    """Changes of many records of a draft at once, such as search and replace; `limit` is the maximum size of the body in bytes."""
 
     def __init__(self, store: Store, limit: int) -> None:
         self._store = store
@@ -70,7 +71,7 @@ class DraftReplace:
     @heavy
     @reads_project
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Replace as one commit, or with `dryRun` show the changes; needs the write grant of each kind.
+        """Change the records as one commit, or with `dryRun` show the changes; needs the write grant of each kind.
 
         A dry run needs access to drafts instead.
         """
@@ -132,7 +133,8 @@ def _view(store: Store, namespace: str, name: DraftName, kinds: list[Kind], offs
 
 def _replace_order(name: DraftName, body: dict[str, Any]) -> ReplaceRequest:
     kinds = body.get("kinds", ["redirect"])
-    fields = body.get("fields", ["target"])
+    _require_one_change(body, kinds)
+    fields = body.get("fields", ["target"]) if "find" in body else []
     known = {field for kind in kinds for field in FIELDS[kind]}
     wrong = [
         Problem("wrong_value", f"must be a text field of {' or '.join(kinds)}: {', '.join(sorted(known))}", pointer=at)
@@ -151,10 +153,39 @@ def _replace_order(name: DraftName, body: dict[str, Any]) -> ReplaceRequest:
     )
     return ReplaceRequest(
         name,
-        Replacement(body["find"], body["replace"], body.get("regex", False)),
+        _change_of(body),
         frozenset(fields),
         tuple(_KINDS[kind] for kind in dict.fromkeys(kinds)),
         query,
         frozenset(body.get("ids", ())),
         body.get("head", ""),
+    )
+
+
+def _require_one_change(body: dict[str, Any], kinds: list[str]) -> None:
+    """Refuse fields that have no effect: those of a search without one, and a status of pages."""
+    is_search = {"find", "replace"} <= body.keys()
+    wrong = [
+        Problem("wrong_value", "belongs to find with replace, without set or remove", pointer=f"/{name}")
+        for name in ("find", "replace", "regex", "fields")
+        if name in body and not is_search
+    ]
+    if "status" in body.get("set", {}) and "redirect" not in kinds:
+        wrong.append(Problem("wrong_value", "is only for redirects; pages have no status", pointer="/set/status"))
+    if wrong:
+        raise invalid("The change has fields of another one; see the problems.", wrong, "invalid_body")
+
+
+def _change_of(body: dict[str, Any]) -> Replacement | Assignment | Removal:
+    """Return the one change that the body has, as its schema says."""
+    if "find" in body:
+        return Replacement(body["find"], body["replace"], body.get("regex", False))
+    if "set" not in body:
+        return Removal()
+    new = body["set"]
+    return Assignment(
+        STATUS_BY_WORD[str(new["status"])] if "status" in new else None,
+        tuple(new["tags"]) if "tags" in new else None,
+        tuple(new.get("addTags", ())),
+        frozenset(new.get("removeTags", ())),
     )

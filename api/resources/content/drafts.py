@@ -9,7 +9,7 @@ from api.auth.permissions.principal import as_principal
 from api.db.namespaces.reviews import DraftKey
 from api.http.guard.access import author_of, grants, principal_of, readable_kinds, reads_project, require
 from api.http.guard.content_body import read_content
-from api.http.request.parameters import read_draft_name
+from api.http.request.parameters import read_draft_name, read_text
 from api.http.response import json_views
 from api.http.response.redaction import redact_conflicts, redact_problems
 from api.resources.content.draft_edits import check_records, read_edits, unknown_record
@@ -126,17 +126,20 @@ class DraftEdits:
         for kind in {change["kind"] for change in body}:
             require(req, kind, "write", namespace, project)
         name, edits = DraftName(project, read_draft_name(req)), read_edits(body)
+        wanted = read_text(req, "head") or ""
         try:
-            head, counts = await run_in_process(edit_and_count, self._store, namespace, name, edits, author_of(req))
+            head, counts = await run_in_process(
+                edit_and_count, self._store, namespace, name, edits, author_of(req), wanted
+            )
         except UnknownRecord as ex:
             raise unknown_record(body[ex.place], f"/{ex.place}") from ex
         resp.media = {"head": head, "changes": json_views.counts(counts)}
 
 
 def edit_and_count(
-    store: Store, namespace: str, name: DraftName, edits: Sequence[Edit], author: Author
+    store: Store, namespace: str, name: DraftName, edits: Sequence[Edit], author: Author, wanted: str = ""
 ) -> tuple[CommitId, dict[Kind, Counts]]:
     """Apply edits; returns the draft's head and the counts of changed records. Runs in a pool process."""
     check_records(edits, store.drafts.call_budget(namespace, name))
-    edited = store.drafts.edit(namespace, name, edits, author)
+    edited = store.drafts.edit(namespace, name, edits, author, wanted)
     return edited.head, {kind: count(change for change in edited.changes if change.kind is kind) for kind in Kind}
