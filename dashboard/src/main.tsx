@@ -1,6 +1,7 @@
 // The start: who is signed in, which view the address names, and the frame around it.
 import { effect, signal } from "@preact/signals";
 import { render, type ComponentType, type JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { lostSince, reconnect, startEvents } from "./api/events.ts";
 import { followPreview } from "./api/preview.ts";
 import { fault, followTabs, me, signOut, start, state } from "./api/session.ts";
@@ -10,6 +11,7 @@ import { Palette } from "./components/palette.tsx";
 import { toast, Toasts } from "./components/toast.tsx";
 import { tellChanged } from "./state/changes.ts";
 import { open, showTheme, startKeys } from "./state/commands.ts";
+import { focusView, keepFocus } from "./state/focus.ts";
 import { matchPath } from "./state/match.ts";
 import { preview } from "./state/preview.ts";
 import { ask, place, startRouter } from "./state/router.ts";
@@ -116,7 +118,20 @@ function Lost(): JSX.Element | null {
   );
 }
 
+/** Lead the focus to a view that was gone to; the first one is where the browser begins by itself. */
+function useFocus(): void {
+  const before = useRef<{ view: string; frame: string } | null>(null);
+  const frame = shown.value?.loaded?.frame ? JSON.stringify(shown.value.params) : "";
+  const view = shown.value ? shown.value.pattern + JSON.stringify(shown.value.params) : "";
+  useEffect(() => {
+    if (!view) return;
+    if (before.current) focusView(frame !== "" && before.current.frame === frame);
+    before.current = { view, frame };
+  }, [view]);
+}
+
 function View(): JSX.Element {
+  useFocus();
   if (failed.value) return <main class="page"><Failure error={failed.value} retry={() => location.reload()} /></main>;
   if (!shown.value) return <main class="page" />;
   const { loaded, params, pattern } = shown.value;
@@ -138,6 +153,7 @@ showTheme();
 startRouter();
 if (csrfToken()) fetchView(place.peek().path);
 startKeys();
+keepFocus();
 followTabs();
 const failedSignIn = place.peek().query.get("sign-in");
 if (failedSignIn !== null) {

@@ -1,8 +1,8 @@
-"""No view jumps while it loads: the browser itself tells what moved without a key or a click."""
+"""No view jumps while it loads, as the browser itself tells; and the focus goes where a person without a mouse goes on."""
 
 from collections.abc import Callable
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_pages import PAGES
@@ -45,3 +45,73 @@ def test_no_view_jumps_while_it_loads(world: World, new_page: Opens) -> None:
     for name in ("transfer", "test", "history"):  # the tabs scroll sideways, and the current one is seen
         page.goto(f"/dashboard/project/{place.namespace}/shop/{name}")
         expect(page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=1)
+
+
+def tab_to(page: Page, wanted: Locator, key: str = "Tab") -> None:
+    """Press a key until an element has the focus, as a person does who has no mouse."""
+    wanted.first.wait_for()
+    for _ in range(80):
+        page.keyboard.press(key)
+        if wanted.first.evaluate("(each) => each === document.activeElement || each.contains(document.activeElement)"):
+            return
+    expect(wanted.first).to_be_focused()
+
+
+def test_a_rule_is_added_and_published_by_keyboard_alone(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/old")
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/?q={place.namespace}")
+    tab_to(page, page.get_by_role("link", name="shop").and_(page.locator(f"[href*='{place.namespace}']")))
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="shop", level=1)).to_be_focused()
+    tab_to(page, page.get_by_role("button", name="Add a redirect"))
+    page.keyboard.press("Enter")
+    form = page.get_by_role("dialog", name="Add a redirect")
+    expect(form.get_by_label("Source")).to_be_focused()
+    page.keyboard.type("/sale")
+    tab_to(page, form.get_by_label("Target"))
+    page.keyboard.type("/offers")
+    page.keyboard.press("Enter")
+    expect(form).to_be_hidden()
+    expect(page.get_by_role("button", name="Add a redirect")).to_be_focused()
+    tab = page.get_by_role("navigation", name="Views of the project").get_by_role("link", name="Draft", exact=True)
+    tab_to(page, tab, "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".change")).to_contain_text("/sale")
+    expect(tab).to_be_focused()
+    tab_to(page, page.get_by_role("button", name="Publish …"))
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="Publish the draft")
+    expect(dialog.get_by_label("Message")).to_be_focused()
+    page.keyboard.type("Begin the sale")
+    tab_to(page, dialog.get_by_role("button", name="Publish", exact=True))
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("This is publish 3")).to_be_visible()
+    tab_to(page, page.get_by_role("button", name="Done"))
+    page.keyboard.press("Enter")
+    history = page.get_by_role("navigation", name="Views of the project").get_by_role("link", name="History")
+    tab_to(page, history, "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".publishes li").first).to_contain_text("Begin the sale")
+    expect(history).to_be_focused()
+    assert place.sources() == ["/old", "/sale"]
+
+
+def test_after_a_removal_the_focus_is_on_the_next_row(world: World, new_page: Opens) -> None:
+    place = world.place()
+    for source in ("/a", "/b", "/c"):
+        place.add(source)
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/project/{place.namespace}/shop/draft")
+    button = page.get_by_role("button", name="Discard the change of /b")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".change")).to_have_count(2)
+    expect(page.get_by_role("button", name="Discard the change of /c")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".change")).to_have_count(1)
+    expect(page.get_by_role("button", name="Discard the change of /a")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("No draft is open")).to_be_visible()
+    assert page.evaluate("document.activeElement !== document.body")
