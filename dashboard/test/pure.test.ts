@@ -1,12 +1,13 @@
 // The pure modules: paths, patterns, words, grants.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { agentSnippet } from "../src/state/agent_snippet.ts";
 import { fillPath } from "../src/api/paths.ts";
 import { curlOf, detailOf, exampleOf, hasWords, operationsOf } from "../src/state/api_reference.ts";
 import { can } from "../src/state/grants.ts";
 import { preview } from "../src/state/preview.ts";
 import { matchPath } from "../src/state/match.ts";
-import { faultsOf, fieldOf } from "../src/state/faults.ts";
+import { faultsOf, fieldOf, withoutField } from "../src/state/faults.ts";
 import { compareLines, differingMiddle } from "../src/state/lines.ts";
 import { splitRegex } from "../src/state/regex.ts";
 import { signInFault } from "../src/state/sign_in_fault.ts";
@@ -85,6 +86,7 @@ test("problems of the service go to their field, and all others into one text", 
   });
   assert.deepEqual(faultsOf(error, ["source"]), { fields: { source: "Too long." }, text: "The redirect is invalid. A loop." });
   assert.equal(faultsOf(error, []).text, "The redirect is invalid. Too long. A loop.");
+  assert.deepEqual(withoutField({ fields: { source: "x", target: "y" }, text: "z" }, "source"), { fields: { target: "y" }, text: "z" });
 });
 
 test("a size and a day in the future are written as people and the API read them", () => {
@@ -246,4 +248,8 @@ test("the middle of two short texts that differs is found in whole letters", () 
   assert.deepEqual(differingMiddle("/a", "/a/b"), ["/a", "", "/b", ""]);
   assert.deepEqual(differingMiddle("aa", "a"), ["a", "a", "", ""]);
   assert.deepEqual(differingMiddle("😀", "😁"), ["", "😀", "😁", ""]);
+test("the lines for an agent quote what a shell would read", () => {
+  const lines = agentSnippet("http://127.0.0.1/it's", "wp_x", "edge-1");
+  assert.ok(lines.startsWith("P='http://127.0.0.1/it'\\''s'\nTOKEN='wp_x'\n"));
+  assert.ok(lines.endsWith(`-d '{"name":"edge-1","type":"default","version":"'"$VERSION"'","status":"success"}'`));
 });

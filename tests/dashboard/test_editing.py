@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_pages import violations
-from tests.e2e.world import Place, World
+from tests.e2e.world import Place, World, redirect
 
 Opens = Callable[..., Page]
 
@@ -72,6 +72,10 @@ def test_a_refused_rule_is_told_beside_its_field_and_nothing_typed_is_lost(world
     form.get_by_role("button", name="Add to the draft").click()
     expect(form.get_by_label("Source")).to_have_attribute("aria-invalid", "true")
     expect(form.get_by_role("textbox", name="Source")).to_have_text("^/(unclosed")
+    form.get_by_label("Source").fill("^/(closed)")
+    expect(form.get_by_label("Source")).to_have_attribute("aria-invalid", "false")
+    form.get_by_label("Source").fill("^/(unclosed")
+    expect(form.get_by_label("Source")).to_have_attribute("aria-invalid", "true")
     page.keyboard.press("Escape")
     expect(form.get_by_text("What you typed is not saved.")).to_be_visible()
     form.get_by_role("button", name="Keep editing").click()
@@ -101,8 +105,22 @@ def test_many_are_chosen_and_changed_deleted_or_replaced_together(world: World, 
     sign_in(page, world.user("admin"), view(place))
     page.get_by_label("Choose /a").check()
     page.get_by_label("Choose /b").check()
-    page.get_by_label("Status of the chosen").select_option("FOUND")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
+    page.get_by_label("Status of the chosen").focus()
+    for _ in range(3):  # each key chooses the next one in a closed list
+        page.keyboard.press("ArrowDown")
+    expect(page.get_by_label("Status of the chosen")).to_have_value("TEMPORARY_REDIRECT")
+    assert asked == []
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Set the status")).to_be_focused()
+    page.keyboard.press("Enter")
     expect(page.get_by_text("± changed")).to_have_count(2)
+    assert {each["status"] for each in place.get("/draft/redirects", change="changed")["items"]} == {
+        "TEMPORARY_REDIRECT"
+    }
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("± changed")).to_have_count(0)
     page.get_by_label("Choose all on this page").check()
     page.get_by_role("button", name="Replace in them").click()
     form = page.get_by_role("dialog", name="Search and replace")
@@ -117,6 +135,59 @@ def test_many_are_chosen_and_changed_deleted_or_replaced_together(world: World, 
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(page.get_by_text("\u2212 removed")).to_have_count(3)
     assert drafted(place) == {}
+
+
+def test_all_that_match_are_changed_after_a_look_and_no_edit_in_between_is_lost(world: World, new_page: Opens) -> None:
+    place = world.place()
+    rules = [redirect(f"/sale/{number:03}") for number in range(500)]
+    puts = [{"op": "put", "kind": "redirect", "item": item} for item in [*rules, redirect("/other")]]
+    place.ask("POST", "/draft/changes", 200, json=puts)
+    page = new_page(refused=409)
+    sign_in(page, world.user("admin"), f"{view(place)}?q=/sale/")
+    page.get_by_label("Choose all on this page").check()
+    expect(page.get_by_text("50 redirects chosen")).to_be_visible()
+    page.get_by_role("button", name="Choose all 500 redirects that match").click()
+    expect(page.get_by_text("All 500 redirects that match are chosen")).to_be_visible()
+    page.get_by_role("button", name="Tags …").click()
+    page.get_by_label("Add tags").fill("spring, print")
+    page.get_by_role("button", name="Change the tags").click()
+    dialog = page.get_by_role("dialog", name="Change all that match")
+    expect(dialog.get_by_text("500 redirects would be changed in the draft.")).to_be_visible()
+    assert violations(page) == []
+    found = place.get("/draft/redirects", q="/sale/007")["items"][0]
+    place.ask("PATCH", f"/draft/redirects/{found['id']}", 200, json={"target": "/between"})
+    dialog.get_by_role("button", name="Change 500 redirects").click()
+    expect(dialog.get_by_role("alert")).to_be_visible()  # the draft is not the one that was looked at
+    dialog.get_by_role("button", name="Cancel").click()
+    page.get_by_label("Status of the chosen").select_option("FOUND")
+    page.get_by_role("button", name="Set the status").click()
+    dialog.get_by_role("button", name="Change 500 redirects").click()
+    expect(page.get_by_text("The status of 500 redirects is changed in the draft.")).to_be_visible()
+    after = {item["source"]: item for item in place.get("/draft/redirects", limit=1000)["items"]}
+    assert [each for each, item in after.items() if item["status"] != "FOUND"] == ["/other"]
+    assert (after["/sale/007"]["target"], after["/sale/007"]["tags"]) == ("/between", [])
+    page.get_by_label("Choose all on this page").check()
+    page.get_by_role("button", name="Choose all 500 redirects that match").click()
+    page.get_by_role("button", name="Delete …").click()
+    dialog = page.get_by_role("dialog", name="Remove all that match")
+    expect(dialog).to_contain_text("and 480 redirects more")
+    dialog.get_by_role("button", name="Remove 500 redirects").click()
+    expect(page.get_by_text("No redirect fits")).to_be_visible()
+    assert list(drafted(place)) == ["/other"]
+
+
+def test_an_undo_does_not_overwrite_what_came_after(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a", "/b")
+    page = new_page(refused=409)
+    sign_in(page, world.user("admin"), view(place))
+    page.get_by_label("Choose /a").check()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_text("\u2212 removed")).to_be_visible()
+    place.add("/a", "/again")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("The draft was changed since then, so nothing was undone.")).to_be_visible()
+    assert drafted(place) == {"/a": "/again", "/b": "/new"}
 
 
 def test_a_draft_is_reviewed_by_a_second_person_and_published(world: World, new_page: Opens) -> None:
@@ -190,6 +261,29 @@ def test_one_change_or_all_are_discarded(world: World, new_page: Opens) -> None:
     page.get_by_role("button", name="Discard the draft").click()
     expect(page.get_by_text("No draft is open")).to_be_visible()
     assert drafted(place) == {}
+
+
+def test_a_source_is_checked_before_a_target_is_typed(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page(refused=422)
+    sign_in(page, world.user("admin"), f"{view(place)}?edit=new")
+    form = page.get_by_role("dialog", name="Add a redirect")
+    form.get_by_label("Source").fill("no path")
+    expect(form.get_by_label("Source")).to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Source").fill("/old")
+    expect(form.get_by_label("Source")).not_to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Type").select_option("REGEX")
+    form.get_by_label("Source").fill("^/(unclosed")
+    expect(form.get_by_label("Source")).to_have_attribute("aria-invalid", "true")
+    expect(form.get_by_label("Target")).not_to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Source").fill("^/old$")
+    form.get_by_label("Target").fill("/new")
+    answer = form.get_by_role("region", name="Try it")
+    expect(answer).to_contain_text("The draft answers the same")
+    form.get_by_label("Target").fill("")
+    expect(answer).to_contain_text("Write a source and a target")
+    expect(answer).not_to_contain_text("The draft answers the same")
 
 
 def test_a_url_is_tried_before_the_rule_is_saved(world: World, new_page: Opens) -> None:

@@ -1,6 +1,8 @@
 """Every page of the dashboard: its rules of access, its size and its policy."""
 
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -123,7 +125,9 @@ def test_a_publish_of_someone_else_appears_by_itself(world: World, new_page: Ope
     expect(page.locator("tbody tr")).to_have_count(1)
 
 
-def test_the_first_steps_lead_to_a_published_rule_and_a_token(world: World, new_page: Opens) -> None:
+def test_the_first_steps_lead_to_a_published_rule_and_a_connected_agent(
+    world: World, new_page: Opens, tmp_path: Path
+) -> None:
     page = new_page()
     sign_in(page, world.user("admin"), "/dashboard/start")
     name = f"first-{world.user('viewer')}"
@@ -136,6 +140,20 @@ def test_the_first_steps_lead_to_a_published_rule_and_a_token(world: World, new_
         f"/api/namespace/{name}/project/www/redirects", headers={"Authorization": f"Bearer {token}"}
     ).json()
     assert [each["source"] for each in found["items"]] == ["/old"]
+    expect(page.get_by_text("Waiting for the first report of agent-1")).to_be_visible()
+    subprocess.run(["sh", "-euc", page.locator(".snippet").inner_text()], cwd=tmp_path, check=True)
+    expect(page.get_by_text("agent-1 serves what is published.")).to_be_visible()
+
+
+def test_a_fault_of_the_first_steps_is_told_beside_its_field(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page(refused=409)
+    sign_in(page, world.user("admin"), "/dashboard/start")
+    page.get_by_label("Namespace").fill(place.namespace)
+    page.get_by_label("Project").fill(place.project)
+    page.get_by_role("button", name="Create and publish").click()
+    expect(page.get_by_label("Project")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_label("To", exact=True)).not_to_have_attribute("aria-invalid", "true")
 
 
 def test_an_ended_session_asks_for_a_login_over_the_page_and_loses_nothing(world: World, new_page: Opens) -> None:

@@ -1,5 +1,7 @@
 """The views of a project beside its redirects: pages, history, tester, import and export."""
 
+import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +45,66 @@ def test_a_page_is_written_changed_and_deleted(world: World, new_page: Opens) ->
     expect(page.get_by_text("No pages yet")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("link", name="/robots.txt")).to_be_visible()
+
+
+def test_a_page_is_checked_while_it_is_typed_and_duplicated(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add_page("/robots.txt", "User-agent: *\n", tags=["crawlers"])
+    page = new_page(refused=422)
+    sign_in(page, world.user("admin"), view(place, "/pages?edit=new"))
+    form = page.get_by_role("dialog", name="Add a page")
+    form.get_by_label("Path").fill("no path")
+    expect(form.get_by_label("Path")).to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Path").fill("/humans.txt")
+    expect(form.get_by_label("Path")).not_to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Path").fill("")
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="/robots.txt").click()
+    form = page.get_by_role("dialog", name="Edit the page")
+    expect(form.get_by_label("Tags")).to_have_value("crawlers")
+    form.get_by_role("button", name="Duplicate").click()
+    form = page.get_by_role("dialog", name="Add a page")
+    form.get_by_label("Path").fill("/robots-2.txt")
+    form.get_by_role("button", name="Add to the draft").click()
+    expect(page.locator("tbody tr")).to_have_count(2)
+    found = {each["path"]: (each["content"], each["tags"]) for each in place.get("/draft/pages")["items"]}
+    assert found == dict.fromkeys(("/robots.txt", "/robots-2.txt"), ("User-agent: *\n", ["crawlers"]))
+
+
+def test_pages_are_filtered_chosen_and_changed_together(world: World, new_page: Opens) -> None:
+    place = world.place()
+    for number in range(3):
+        place.add_page(f"/{number}.txt", f"old {number}")
+    place.add_page("example.org/host.txt", "old", type="BASIC_HOST")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/pages"))
+    page.get_by_label("Type").select_option("BASIC")
+    expect(page.locator("tbody tr")).to_have_count(3)
+    page.get_by_label("Choose /0.txt").check()
+    page.get_by_label("Choose /1.txt").check()
+    page.get_by_role("button", name="Tags …").click()
+    page.get_by_label("Add tags").fill("seasonal")
+    page.get_by_role("button", name="Change the tags").click()
+    page.get_by_role("link", name="seasonal").first.click()
+    expect(page.locator("tbody tr")).to_have_count(2)
+    page.get_by_role("button", name="Tag: seasonal").click()
+    page.get_by_label("Choose all on this page").check()
+    page.get_by_role("button", name="Replace in them").click()
+    form = page.get_by_role("dialog", name="Search and replace")
+    form.get_by_label("Find").fill("old")
+    form.get_by_label("Replace with").fill("new")
+    form.get_by_role("button", name="Show what changes").click()
+    form.get_by_role("button", name="Replace in 3 pages").click()
+    expect(form).to_be_hidden()
+    assert violations(page) == []
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_text("No page fits")).to_be_visible()
+    assert [each["content"] for each in place.get("/draft/pages")["items"]] == ["old"]
+    page.get_by_role("button", name="Undo").last.click()
+    expect(page.locator("tbody tr")).to_have_count(3)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="JSON").click()
+    assert "new 2" in download.value.path().read_text("utf-8")
 
 
 def test_an_old_publish_is_looked_at_compared_and_rolled_back_to(world: World, new_page: Opens) -> None:
@@ -118,6 +180,30 @@ def test_agents_are_paged_and_filtered_by_the_service(world: World, new_page: Op
     expect(page.get_by_text("No agent fits")).to_be_visible()
     page.get_by_role("link", name="show all agents").click()
     expect(page.get_by_text("1–50 of 52")).to_be_visible()  # noqa: RUF001 - as it is shown
+
+
+def test_the_lines_for_a_new_agent_connect_it(world: World, new_page: Opens, tmp_path: Path) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/agents"))
+    page.get_by_role("button", name="Connect an agent").click()
+    form = page.get_by_role("dialog", name="Connect an agent")
+    form.get_by_label("Name of the agent").fill("edge 1")
+    expect(form.get_by_label("Name of the agent")).to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Name of the agent").fill("edge-1")
+    form.get_by_label("The token ends").select_option("in 30 days")
+    form.get_by_role("button", name="Make its token").click()
+    dialog = page.get_by_role("dialog", name="Connect edge-1")
+    expect(dialog.get_by_text("Waiting for the first report of edge-1")).to_be_visible()
+    assert violations(page) == []
+    subprocess.run(["sh", "-euc", dialog.locator(".snippet").inner_text()], cwd=tmp_path, check=True)
+    expect(dialog.get_by_text("edge-1 serves what is published.")).to_be_visible()
+    assert [each["source"] for each in json.loads((tmp_path / "redirects.json").read_text())["items"]] == ["/a"]
+    dialog.get_by_role("button", name="Done").click()
+    expect(page.locator("tbody")).to_contain_text("edge-1")
+    [token] = [each for each in world.root.get("/api/tokens", limit=1_000_000)["items"] if each["name"] == "edge-1"]
+    assert token["expiresAt"] is not None
 
 
 def test_an_old_version_is_opened_as_a_draft(world: World, new_page: Opens) -> None:
@@ -239,6 +325,63 @@ def test_an_import_tells_how_much_is_sent_and_what_the_service_does(
         "The service writes the redirects into the draft …",
     ]
     assert len({each for each in words if each.startswith("Sending")}) > 2
+
+
+def test_a_mended_file_is_chosen_again(world: World, new_page: Opens, tmp_path: Path) -> None:
+    """A browser reads no file that was saved after it was chosen; and it tells a page of no second choice of the same file."""
+    place = world.place()
+    file = tmp_path / "rules.tsv"
+    file.write_text("type\tsource\ttarget\tstatus\nBASIC\tno path\t/y\t301\n", "utf-8")
+    page = new_page(refused=422)
+    sign_in(page, world.user("admin"), view(place, "/transfer"))
+    page.get_by_label("File to import").set_input_files(file)
+    expect(page.get_by_text("1 wrong")).to_be_visible()
+    expect(page.get_by_label("File to import")).to_have_value("")
+    file.write_text("type\tsource\ttarget\tstatus\nBASIC\t/mended\t/y\t301\n", "utf-8")
+    page.get_by_label("Skip the lines that are wrong").check()
+    expect(page.get_by_role("alert")).to_have_text("The file has changed since it was chosen. Choose it again.")
+    page.get_by_label("File to import").set_input_files(file)
+    page.get_by_role("button", name="Import into the draft").click()
+    expect(page.locator(".change")).to_contain_text("/mended")
+    assert drafted(place) == {"/mended": "/y"}
+
+
+DROP = """(zone, text) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], "dropped.tsv", { type: "text/tab-separated-values" }));
+  const drag = (name) => zone.dispatchEvent(new DragEvent(name, { dataTransfer: data, bubbles: true, cancelable: true }));
+  return [drag("dragover"), zone.classList.contains("over"), drag("drop")];
+}"""
+
+
+def test_a_dropped_file_overwrites_rules_only_when_it_is_told_to(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/old")
+    page = new_page(refused=422)
+    sign_in(page, world.user("admin"), view(place, "/transfer"))
+    text = "type\tsource\ttarget\tstatus\nBASIC\t/old\t/other\t301\n"
+    # Both events are taken: the browser would open the file in place of the page.
+    assert page.locator(".drop").evaluate(DROP, text)[::2] == [False, False]
+    expect(page.get_by_text("dropped.tsv")).to_be_visible()
+    expect(page.get_by_text("1 skipped")).to_be_visible()
+    page.get_by_label("Overwrite redirects with the same source").check()
+    expect(page.get_by_text("1 changed")).to_be_visible()
+    page.get_by_role("button", name="Import into the draft").click()
+    expect(page.locator(".change.changed")).to_contain_text("/old")
+    assert drafted(place) == {"/old": "/other"}
+
+
+def test_errors_that_are_left_out_are_told(world: World, new_page: Opens, tmp_path: Path) -> None:
+    file = tmp_path / "rules.tsv"
+    rows = "".join(f"BASIC\tno path {number}\t/y\t301\n" for number in range(1_002))
+    file.write_text(f"type\tsource\ttarget\tstatus\n{rows}", "utf-8")
+    page = new_page(refused=422)
+    sign_in(page, world.user("admin"), view(world.place(), "/transfer"))
+    page.get_by_label("File to import").set_input_files(file)
+    expect(page.get_by_text("The first 50 of 1,002 are shown.")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download the first 1,000 errors").click()
+    assert len(download.value.path().read_text("utf-8").splitlines()) == 1_001
 
 
 def test_what_the_table_shows_is_exported(world: World, new_page: Opens) -> None:

@@ -438,6 +438,8 @@ def test_agents_are_shown_filtered_and_connected(world: World, new_page: Opens, 
     page.get_by_role("button", name="Remove edge-2").click()
     expect(page.get_by_text("No agent fits")).to_be_visible()
     page.get_by_role("button", name="Connect an agent").click()
+    page.get_by_label("Name of the agent").fill("edge-3")
+    page.get_by_role("button", name="Make its token").click()
     token = page.locator(".secret code").inner_text()
     assert _reads(world, place.path, token)
 

@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiFault } from "../api/client.ts";
 import { tellChanged } from "../state/changes.ts";
-import { faultsOf, NO_FAULTS, type Faults } from "../state/faults.ts";
+import { faultsOf, NO_FAULTS, withoutField, type Faults } from "../state/faults.ts";
 import { askBeforeLeaving } from "../state/router.ts";
 import { Button, describedBy } from "./basics.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -72,6 +72,8 @@ interface CallState {
 interface Call extends CallState {
   /** Do `work`; `doing` says what that is, if it can take long. */
   run: (work: () => Promise<void>, doing?: string) => void;
+  /** Drop what it was refused for in a field, as it is typed in. */
+  forget: (field: string) => void;
   /** Forget why it was refused. */
   clear: () => void;
 }
@@ -97,7 +99,8 @@ export function useCall(known: readonly string[] = []): Call {
       end(faultsOf(error, known));
     });
   };
-  return { ...state, run, clear: () => setState(REST) };
+  const forget = (field: string): void => setState((before) => (field in before.faults.fields ? { ...before, faults: withoutField(before.faults, field) } : before));
+  return { ...state, run, forget, clear: () => setState(REST) };
 }
 
 /** Why a call was refused, or what is still waited for. */

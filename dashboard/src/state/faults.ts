@@ -28,3 +28,8 @@ export function faultsOf(error: unknown, known: readonly string[]): Faults {
   const text = problems.length > 0 && others.length === 0 ? "" : [...new Set([message, ...others])].filter(Boolean).join(" ");
   return { fields, text };
 }
+
+/** Return the faults without those of a field. */
+export function withoutField({ fields, text }: Faults, field: string): Faults {
+  return { fields: Object.fromEntries(Object.entries(fields).filter(([name]) => name !== field)), text };
+}

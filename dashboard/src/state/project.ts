@@ -73,9 +73,11 @@ export type DraftChange =
   | { op: "put"; kind: "page"; item: Schemas["page-put.schema"] }
   | { op: "delete"; kind: "redirect" | "page"; id: string };
 
-/** Make changes in the draft, all or none. */
-export async function changeDraft(of: Of, changes: readonly DraftChange[]): Promise<void> {
+/** Make changes in the draft, all or none; with a head only if the draft is at that commit. Returns its new head. */
+export async function changeDraft(of: Of, changes: readonly DraftChange[], head = ""): Promise<string> {
   // The fields of each kind are behind if and then in the contract, which have no types.
-  await post(`${P}/draft/changes`, { path: of, body: changes as unknown as Schemas["draft-changes.schema"] });
+  const body = changes as unknown as Schemas["draft-changes.schema"];
+  const done = await post(`${P}/draft/changes`, { path: of, query: head ? { head } : {}, body });
   tellChanged();
+  return done.head ?? "";
 }

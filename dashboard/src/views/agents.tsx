@@ -1,11 +1,10 @@
 // The agents of a project: what they serve, how far behind, and what went wrong; and a way to connect a new one.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { get, post, remove } from "../api/client.ts";
+import { get, remove } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Select, Time } from "../components/basics.tsx";
 import { Refusal, useCall } from "../components/form.tsx";
-import { SecretDialog } from "../components/secret.tsx";
 import { TakenChart } from "../components/taken.tsx";
 import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
@@ -14,6 +13,7 @@ import { useLoad } from "../state/load.ts";
 import { isAbout, may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { duration, plural } from "../state/words.ts";
+import { ConnectDialog } from "./connect_agent.tsx";
 import type { ViewProps } from "./view.ts";
 
 type List = components["schemas"]["agent-list.schema"];
@@ -39,7 +39,7 @@ function Body({ of }: { of: Of }): JSX.Element {
   const wanted = query.get("state") ?? "";
   const text = query.get("q") ?? "";
   const asked = { ...(text ? { q: text } : {}), ...(wanted ? { state: wanted as Asked } : {}), limit: PAGE, offset: offset() };
-  const [secret, setSecret] = useState("");
+  const [connects, setConnects] = useState(false);
   const call = useCall();
   const found = useLoad(`${of.namespace}/${of.project} ${JSON.stringify(asked)}`, (signal) => get(`${P}/agents`, { path: of, query: asked, signal }), isAbout(of), { keep: "agents" });
   const convergence = useConvergence(`${of.namespace}/${of.project}`, found.data?.convergence);
@@ -52,10 +52,10 @@ function Body({ of }: { of: Of }): JSX.Element {
     found.reload();
     toast(`The agent ${agent.name} is removed. It returns with its next report.`);
   });
-  const connect = (): void => call.run(async () => {
-    const grants = ([["redirect", "read"], ["page", "read"], ["agent", "write"]] as const).map(([resource, action]) => ({ namespace: of.namespace, project: of.project, resource, action }));
-    setSecret((await post("/api/tokens", { body: { name: `agent of ${of.project}`, grants } })).token);
-  });
+  const close = (): void => {
+    setConnects(false);
+    found.reload();
+  };
   const columns: readonly Column<Agent>[] = [
     { name: "Name", cell: (each) => <><strong>{each.name}</strong> <span class="quiet">{each.type}</span></> },
     { name: "State", class: "short", cell: (each) => <State agent={each} /> },
@@ -67,20 +67,19 @@ function Body({ of }: { of: Of }): JSX.Element {
   ];
   if (found.error && !found.data) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return <p class="quiet">Reading the agents …</p>;
-  const snippet = `curl -H "Authorization: Bearer ${secret}" '${location.origin}/api/namespace/${of.namespace}/project/${of.project}/redirects'`;
   return (
     <>
       <Summary convergence={convergence ?? found.data.convergence} versions={found.data.versions} />
       <div class="filters" role="search">
         <Search label="Search by name" />
         <Select label="State" value={wanted} options={STATES} onChange={(state) => ask({ state })} />
-        {may(of, "token", "write") && <Button kind="primary" disabled={call.busy} onClick={connect}>Connect an agent</Button>}
+        {may(of, "token", "write") && <Button kind="primary" onClick={() => setConnects(true)}>Connect an agent</Button>}
       </div>
       <Refusal text={call.faults.text} />
       {found.data.total > 0 ? <><Table label="Agents" columns={columns} items={found.data.items} id={(each) => each.name} busy={found.busy} /><Pages total={found.data.total} /></>
         : text || wanted ? <Empty title="No agent fits"><p>Change the search, or <a href={viewPath(of, "agents")}>show all agents</a>.</p></Empty>
           : <Empty title="No agents yet"><p>An agent reads the published rules with a token, and reports what it serves.</p></Empty>}
-      {secret && <SecretDialog title="A token for the agent" secret={secret} about={snippet} close={() => setSecret("")} />}
+      {connects && <ConnectDialog of={of} close={close} />}
     </>
   );
 }

@@ -1,54 +1,230 @@
-// What can be done with the chosen redirects together: one change of the draft, all or none.
+// What can be done with the chosen records together, those of the table or all that match: one change of the draft, all or none.
 import type { JSX } from "preact";
-import { get, post } from "../api/client.ts";
-import { Button, Select } from "../components/basics.tsx";
-import { Refusal, useCall } from "../components/form.tsx";
+import { useMemo, useState } from "preact/hooks";
+import { ApiFault, post } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { Badge, Button, Field, Select } from "../components/basics.tsx";
+import { FormDialog, Refusal, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
-import { changeDraft, fileOf, keepPage, P, type DraftChange, type Of, type Redirect } from "../state/project.ts";
+import { changeDraft, fileOf, keepPage, P, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 import { STATUSES } from "./redirect_editor.tsx";
+import { shownValue } from "./replace.tsx";
 
-interface ChosenProps {
-  of: Of;
-  items: readonly Redirect[];
+type Kind = "redirect" | "page";
+type Item = Redirect | Page;
+type Body = components["schemas"]["draft-replace.schema"];
+type Result = components["schemas"]["draft-replace-result.schema"];
+type Preview = Extract<Result, { items: unknown }>;
+type Wanted = Pick<Body, "set"> | Pick<Body, "remove">;
+
+const SHOWN = 20; // records of a preview
+const MOST_STEPS = 20; // of an Undo: one for all records that had the same values
+const FILTERS = ["q", "type", "status", "tag", "change"] as const;
+
+/** Return the filters of a table as a call for all that match takes them; null where it takes none of them. */
+export function filtersOf(query: URLSearchParams): Record<string, string> | null {
+  const given = FILTERS.map((name) => [name, query.get(name) ?? ""] as const).filter(([, text]) => text);
+  return query.get("change") === "removed" ? null : Object.fromEntries(given);
+}
+
+export interface Choosing<T> {
+  items: readonly T[];
+  /** The ids of the chosen ones, as the table marks them. */
+  marked: ReadonlySet<string>;
+  /** Whether all that match the filters are chosen, on whatever page. */
+  all: boolean;
+  choose: (items: readonly T[], on: boolean) => void;
+  chooseAll: () => void;
   clear: () => void;
 }
 
-const put = (of: Of, item: Redirect, fields: Partial<Redirect> = {}): DraftChange => {
-  const { type, source, target, status, note, tags } = { ...item, ...fields };
-  const file = fileOf(of, item);
-  return { op: "put", kind: "redirect", item: { type, source, target, status, note, tags, ...(file ? { file } : {}) } };
-};
+/** Hold what is chosen in a table of `shown` items. Other filters end a choice of all that match. */
+export function useChosen<T extends Item>(shown: readonly T[], query: URLSearchParams): Choosing<T> {
+  const [chosen, setChosen] = useState<ReadonlyMap<string, T>>(new Map());
+  const [allOf, setAllOf] = useState("");
+  const filters = JSON.stringify(filtersOf(query));
+  const all = allOf === filters;
+  const marked = useMemo(() => new Set(all ? shown.map((item) => item.id) : chosen.keys()), [chosen, all, shown]);
+  const choose = (items: readonly T[], on: boolean): void => {
+    const next = new Map(all ? shown.map((item) => [item.id, item]) : chosen);
+    for (const item of items) {
+      if (on) next.set(item.id, item);
+      else next.delete(item.id);
+    }
+    setAllOf("");
+    setChosen(next);
+  };
+  const clear = (): void => {
+    setAllOf("");
+    setChosen(new Map());
+  };
+  return { items: all ? shown : [...chosen.values()], marked, all, choose, chooseAll: () => setAllOf(filters), clear };
+}
 
-export function Chosen({ of, items, clear }: ChosenProps): JSX.Element {
+interface Plan {
+  preview: Preview;
+  body: Body;
+}
+
+interface ChosenProps {
+  of: Of;
+  kind: Kind;
+  choosing: Choosing<Redirect> | Choosing<Page>;
+  /** The number of records that match the filters. */
+  total: number;
+  query: URLSearchParams;
+}
+
+export function Chosen({ of, kind, choosing, total, query }: ChosenProps): JSX.Element {
   const call = useCall();
-  const many = plural(items.length, "redirect");
+  const [status, setStatus] = useState("");
+  const [plan, setPlan] = useState<Plan | null>(null);
+  const [tags, setTags] = useState(false);
+  const { all, clear } = choosing;
+  const items: readonly Item[] = choosing.items;
   const kept = items.filter((each) => each.change !== "removed");
-  // They were chosen a while ago: what is changed, and what Undo puts back, is what they are now.
-  const apply = (change: (now: Redirect) => DraftChange, text: string): void => call.run(async () => {
-    const now = await Promise.all(kept.map(({ id }) => get(`${P}/draft/redirects/{id}`, { path: { ...of, id } })));
-    await changeDraft(of, now.map(change));
-    clear();
-    toast(text, () => void changeDraft(of, now.map((each) => put(of, each))).catch((ex: unknown) => toast((ex as Error).message)));
+  const number = all ? total : items.length;
+  const where = filtersOf(query);
+  /** Look at what would change; of rows that were chosen one by one, do it at once. */
+  const change = (wanted: Wanted): void => call.run(async () => {
+    const body: Body = { ...wanted, kinds: [kind], ...(all ? { where: where ?? {} } : { ids: kept.map((each) => each.id) }) };
+    const preview = (await post(`${P}/draft/replace`, { path: of, query: { dryRun: true, limit: all ? SHOWN : kept.length }, body })) as Preview;
+    setTags(false);
+    if (all) setPlan({ preview, body });
+    else await make({ preview, body });
   });
+  const make = async ({ preview, body }: Plan): Promise<void> => {
+    const { head } = await post(`${P}/draft/replace`, { path: of, body: { ...body, ...(preview.head ? { head: preview.head } : {}) } });
+    tellChanged();
+    setPlan(null);
+    setStatus("");
+    clear();
+    const undo = head && preview.items.length === preview.total ? undoOf(of, kind, preview, head, all ? null : items) : undefined;
+    toast(doneText(body, plural(preview.total, kind)), undo);
+  };
   const discard = (): void => call.run(async () => {
     await post(`${P}/draft/revert`, { path: of, body: { ids: items.map((each) => each.id) } });
     tellChanged();
     clear();
-    toast(`The changes of ${many} are discarded.`);
+    toast(`The changes of ${plural(items.length, kind)} are discarded.`);
   });
   return (
-    <section class="chosen" aria-label="The chosen redirects">
-      <strong role="status">{many} chosen</strong>
-      <Select label="Status of the chosen" value="" options={[["", "Set status …"], ...STATUSES]}
-        onChange={(status) => status && apply((each) => put(of, each, { status: status as Redirect["status"] }), `The status of ${plural(kept.length, "redirect")} is changed in the draft.`)} />
+    <section class="chosen" aria-label={`The chosen ${kind}s`}>
+      <strong role="status">{all ? `All ${plural(number, kind)} that match are chosen` : `${plural(number, kind)} chosen`}</strong>
+      {!all && where && total > items.length && <Button onClick={choosing.chooseAll}>Choose all {plural(total, kind)} that match</Button>}
+      {kind === "redirect" && <span class="together">
+        <Select label="Status of the chosen" value={status} options={[["", "Status …"], ...STATUSES]} onChange={setStatus} />
+        <Button disabled={call.busy || !status || kept.length === 0} onClick={() => change({ set: { status: status as Redirect["status"] } })}>Set the status</Button>
+      </span>}
+      <Button disabled={call.busy || kept.length === 0} onClick={() => setTags(true)}>Tags …</Button>
       <Button onClick={() => keepPage({ replace: "1" })}>Replace in them …</Button>
-      {items.some((each) => each.change) && <Button disabled={call.busy} onClick={discard}>Discard their changes</Button>}
-      <Button kind="danger" disabled={call.busy || kept.length === 0}
-        onClick={() => apply(({ id }) => ({ op: "delete", kind: "redirect", id }), `${plural(kept.length, "redirect")} removed in the draft.`)}>Delete</Button>
+      {!all && items.some((each) => each.change) && <Button disabled={call.busy} onClick={discard}>Discard their changes</Button>}
+      <Button kind="danger" disabled={call.busy || kept.length === 0} onClick={() => change({ remove: true })}>{all ? "Delete …" : "Delete"}</Button>
       <Button onClick={clear}>Choose none</Button>
-      <Refusal text={call.faults.text} />
+      {!plan && !tags && <Refusal text={call.faults.text} />}
+      {tags && <TagsDialog many={plural(number, kind)} busy={call.busy} refusal={call.faults.text} set={(set) => change({ set })} close={() => setTags(false)} />}
+      {plan && <PlanDialog plan={plan} kind={kind} busy={call.busy} refusal={call.faults.text} make={() => call.run(() => make(plan))} close={() => setPlan(null)} />}
     </section>
   );
+}
+
+const doneText = ({ set, remove }: Body, many: string): string =>
+  remove ? `${many} removed in the draft.` : `The ${set?.status === undefined ? "tags" : "status"} of ${many} ${set?.status === undefined ? "are" : "is"} changed in the draft.`;
+
+const listOf = (text: string): string[] => text.split(",").map((tag) => tag.trim()).filter(Boolean);
+
+interface TagsProps {
+  many: string;
+  busy: boolean;
+  refusal: string;
+  set: (set: NonNullable<Body["set"]>) => void;
+  close: () => void;
+}
+
+function TagsDialog({ many, busy, refusal, set, close }: TagsProps): JSX.Element {
+  const [added, setAdded] = useState("");
+  const [removed, setRemoved] = useState("");
+  const wanted = { ...(listOf(added).length ? { addTags: listOf(added) } : {}), ...(listOf(removed).length ? { removeTags: listOf(removed) } : {}) };
+  const isEmpty = Object.keys(wanted).length === 0;
+  return (
+    <FormDialog title={`Tags of ${many}`} dirty={!isEmpty} onClose={close}>
+      <form class="form" onSubmit={(event) => { event.preventDefault(); set(wanted); }}>
+        <Refusal text={refusal} />
+        <Field label="Add tags" name="add" value={added} onInput={setAdded} help="Separated by commas. Those that a record has stay." />
+        <Field label="Remove tags" name="remove" value={removed} onInput={setRemoved} help="Separated by commas." />
+        <p class="actions"><Button kind="primary" type="submit" disabled={busy || isEmpty}>Change the tags</Button></p>
+      </form>
+    </FormDialog>
+  );
+}
+
+interface PlanProps {
+  plan: Plan;
+  kind: Kind;
+  busy: boolean;
+  refusal: string;
+  make: () => void;
+  close: () => void;
+}
+
+/** What a change of all that match would do, before it is done. */
+function PlanDialog({ plan: { preview, body }, kind, busy, refusal, make, close }: PlanProps): JSX.Element {
+  const many = plural(preview.total, kind);
+  const names = body.remove ? preview.items.map((each) => shownValue((each.fields["source"] ?? each.fields["path"])?.old)) : [];
+  const problems = preview.items.flatMap((each) => each.problems.map((problem) => problem.message));
+  const word = body.remove ? "Remove" : "Change";
+  return (
+    <FormDialog title={`${word} all that match`} dirty={false} onClose={close}>
+      <form class="form" onSubmit={(event) => { event.preventDefault(); make(); }}>
+        <Refusal text={refusal} />
+        <p role="status">{preview.total === 0 ? "Nothing would change." : `${many} would be ${body.remove ? "removed" : "changed"} in the draft.`}
+          {preview.wrong > 0 && <> <Badge tone="bad">{preview.wrong} would be invalid</Badge> Nothing is changed until all are valid.</>}</p>
+        {problems.length > 0 && <ul class="problems">{[...new Set(problems)].map((each) => <li key={each}>{each}</li>)}</ul>}
+        {names.length > 0 && <ul class="pairs">{names.map((each) => <li key={each}><bdi>{each}</bdi></li>)}{preview.total > names.length && <li class="quiet">and {plural(preview.total - names.length, kind)} more</li>}</ul>}
+        <p class="actions"><Button kind={body.remove ? "danger" : "primary"} type="submit" disabled={busy || preview.total === 0 || preview.wrong > 0}>{word} {many}</Button><Button onClick={close}>Cancel</Button></p>
+      </form>
+    </FormDialog>
+  );
+}
+
+/** Return what takes a change back, as long as the draft has not moved on from `head`; undefined where it would take too many steps. */
+function undoOf(of: Of, kind: Kind, preview: Preview, head: string, items: readonly Item[] | null): (() => void) | undefined {
+  const removes = preview.items.some((each) => Object.values(each.fields).every((pair) => pair.new === null));
+  const steps = removes ? (items ? [puttingBack(of, kind, preview, items)] : []) : resetting(of, kind, preview);
+  if (steps.length === 0 || steps.length > MOST_STEPS) return undefined;
+  const run = async (): Promise<void> => {
+    let at = head;
+    for (const step of steps) at = await step(at);
+  };
+  return () => void run().then(tellChanged, (ex: unknown) => {
+    tellChanged();
+    toast(ex instanceof ApiFault && ex.status === 409 ? "The draft was changed since then, so nothing was undone." : (ex as Error).message);
+  });
+}
+
+type Step = (head: string) => Promise<string>;
+
+function puttingBack(of: Of, kind: Kind, preview: Preview, items: readonly Item[]): Step {
+  const files = new Map(items.map((each) => [each.id, fileOf(of, each)]));
+  const changes = preview.items.map(({ id, fields }) => {
+    const old = Object.fromEntries(Object.entries(fields).map(([name, pair]) => [name, pair.old]));
+    const file = files.get(id);
+    return { op: "put", kind, item: { ...old, ...(file ? { file } : {}) } } as DraftChange;
+  });
+  return (head) => changeDraft(of, changes, head);
+}
+
+/** Return a step for all records that had the same values. */
+function resetting(of: Of, kind: Kind, preview: Preview): Step[] {
+  const groups = new Map<string, string[]>();
+  for (const { id, fields } of preview.items) {
+    const old = JSON.stringify(Object.fromEntries(Object.entries(fields).map(([name, pair]) => [name, pair.old])));
+    groups.set(old, [...(groups.get(old) ?? []), id]);
+  }
+  return [...groups].map(([old, ids]) => async (head) => {
+    const set = JSON.parse(old) as NonNullable<Body["set"]>;
+    return (await post(`${P}/draft/replace`, { path: of, body: { set, kinds: [kind], ids, head } })).head ?? "";
+  });
 }

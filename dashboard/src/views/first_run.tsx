@@ -2,13 +2,16 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ApiFault, post } from "../api/client.ts";
-import { Button, Copy, Field } from "../components/basics.tsx";
+import { Button, Field } from "../components/basics.tsx";
+import { Refusal } from "../components/form.tsx";
+import { faultsOf, NO_FAULTS, type Faults } from "../state/faults.ts";
 import { projectPath } from "../state/project.ts";
+import { makeToken, SetUp, type NewAgent } from "./connect_agent.tsx";
 
 interface Made {
   namespace: string;
   project: string;
-  token: string;
+  agent: NewAgent;
 }
 
 export default function FirstRun(): JSX.Element {
@@ -22,69 +25,90 @@ export default function FirstRun(): JSX.Element {
 }
 
 function Create({ done }: { done: (made: Made) => void }): JSX.Element {
-  const [problem, setProblem] = useState("");
+  const [faults, setFaults] = useState(NO_FAULTS);
   const [busy, setBusy] = useState(false);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
     const text = (name: string): string => form.get(name) as string;
     setBusy(true);
-    setProblem("");
+    setFaults(NO_FAULTS);
     create(text("namespace"), text("project"), text("source"), text("target")).then(done, (ex: unknown) => {
       setBusy(false);
-      setProblem(ex instanceof ApiFault ? [ex.message, ...ex.problems.map((each) => each.message)].join(" ") : String(ex));
+      setFaults(ex instanceof StepFault ? faultsOfStep(ex) : faultsOf(ex, []));
     });
   };
   return (
     <form onSubmit={submit} class="stack">
       <p>A namespace is a Git repository. It has projects; each has redirects and pages, and agents that serve them.</p>
-      <Field label="Namespace" name="namespace" required help="Letters, digits, hyphens and underscores." />
-      <Field label="Project" name="project" required />
-      <Field label="First redirect: from" name="source" defaultValue="/old" required help="A path of the site." />
-      <Field label="To" name="target" defaultValue="/new" required problem={problem} />
+      <Refusal text={faults.text} />
+      <Field label="Namespace" name="namespace" required problem={faults.fields["namespace"]} help="Letters, digits, hyphens and underscores." />
+      <Field label="Project" name="project" required problem={faults.fields["project"]} />
+      <Field label="First redirect: from" name="source" defaultValue="/old" required problem={faults.fields["source"]} help="A path of the site." />
+      <Field label="To" name="target" defaultValue="/new" required problem={faults.fields["target"]} />
       <Button kind="primary" type="submit" disabled={busy}>Create and publish</Button>
     </form>
   );
 }
 
+const FIRST_AGENT = "agent-1";
+const FIRST_DAYS = "365";
 const made = new Set<string>();
+
+/** What was refused, and the field of the form that the name in its body is. */
+class StepFault extends Error {
+  constructor(readonly reason: unknown, readonly field: string) {
+    super(reason instanceof Error ? reason.message : String(reason));
+  }
+}
+
+/** Put what was refused beside the field that it is about. */
+function faultsOfStep({ reason, field }: StepFault): Faults {
+  const found = faultsOf(reason, ["name", "source", "target"]);
+  const { name = "", ...fields } = found.fields;
+  const told = name || found.text;
+  return field && told ? { fields: { ...fields, [field]: told }, text: "" } : { fields, text: [name, found.text].filter(Boolean).join(" ") };
+}
 
 /** Do the steps; those that an earlier try has done are not done again. */
 async function create(namespace: string, project: string, source: string, target: string): Promise<Made> {
   const path = { namespace, project };
-  await unlessDone(post("/api/namespaces", { body: { name: namespace } }));
+  await unlessDone(post("/api/namespaces", { body: { name: namespace } }), "namespace");
   const name = `${namespace}/${project}`;
   // A project that is there already, and not by an earlier try, may have a draft of someone else.
-  if (!made.has(name)) await post("/api/namespace/{namespace}/projects", { path, body: { name: project } });
+  if (!made.has(name)) await step(post("/api/namespace/{namespace}/projects", { path, body: { name: project } }), "project");
   made.add(name);
   await unlessDone(post("/api/namespace/{namespace}/project/{project}/draft/redirects", {
     path, body: { type: "BASIC", source, target, status: "MOVED_PERMANENT" },
   }));
   await unlessDone(post("/api/namespace/{namespace}/project/{project}/publish", { path, body: { message: "Add the first redirect" } }));
-  const held = [["redirect", "read"], ["page", "read"], ["agent", "write"]] as const;
-  const grants = held.map(([resource, action]) => ({ namespace, project, resource, action }));
-  const { token } = await post("/api/tokens", { body: { name: `agent of ${project}`, grants } });
-  return { ...path, token };
+  return { ...path, agent: await makeToken(path, FIRST_AGENT, FIRST_DAYS) };
 }
 
 const DONE = new Set(["already_exists", "duplicate_source", "nothing_to_publish"]);
 
-async function unlessDone(step: Promise<unknown>): Promise<void> {
+async function step(work: Promise<unknown>, field = ""): Promise<void> {
   try {
-    await step;
+    await work;
   } catch (ex) {
-    if (!(ex instanceof ApiFault) || !DONE.has(ex.code)) throw ex;
+    throw new StepFault(ex, field);
   }
 }
 
-function Connect({ namespace, project, token }: Made): JSX.Element {
-  const command = `curl -H 'Authorization: Bearer ${token}' ${location.origin}/api/namespace/${namespace}/project/${project}/redirects`;
+async function unlessDone(work: Promise<unknown>, field = ""): Promise<void> {
+  try {
+    await step(work, field);
+  } catch (ex) {
+    const { reason } = ex as StepFault;
+    if (!(reason instanceof ApiFault) || !DONE.has(reason.code)) throw ex;
+  }
+}
+
+function Connect({ namespace, project, agent }: Made): JSX.Element {
   return (
     <section class="stack">
-      <p role="status">The redirect is published. Give this token to an agent; it is not shown again.</p>
-      <p class="secret"><code>{token}</code><Copy text={token} label="Copy the token" /></p>
-      <p>An agent reads the rules with this call:</p>
-      <p class="secret"><code>{command}</code><Copy text={command} label="Copy the call" /></p>
+      <p role="status">The redirect is published. Now connect an agent, {agent.name}; its token is valid for a year.</p>
+      <SetUp of={{ namespace, project }} agent={agent} />
       <p><a class="button primary" href={projectPath(namespace, project)}>Open the project</a></p>
     </section>
   );

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get, post, put, remove } from "../api/client.ts";
+import { fillPath } from "../api/paths.ts";
 import { preview } from "../state/preview.ts";
 import type { components } from "../api/schema.d.ts";
 import { Button, Empty, Failure, Field, Long, Select } from "../components/basics.tsx";
@@ -11,26 +12,35 @@ import { TextEditor } from "../components/text_editor.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
+import { withoutField } from "../state/faults.ts";
 import { useLoad } from "../state/load.ts";
-import { changeDraft, fileOf, ifMatch, isAbout, keepPage, keyOf, may, ofView, P, viewPath, type Of, type Page } from "../state/project.ts";
+import { changeDraft, fileOf, ifMatch, isAbout, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type DraftChange, type Of, type Page } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { bytes } from "../state/words.ts";
 import { Sign } from "./changes.tsx";
 import { ReviewWarning } from "./draft_choice.tsx";
+import { Chosen, useChosen } from "./chosen.tsx";
+import { Tag } from "./redirects.tsx";
+import { ReplaceDialog } from "./replace.tsx";
 import { Theirs, useTheirs } from "./theirs.tsx";
+import { useTrial } from "./try_line.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Body = components["schemas"]["page-put.schema"];
+type Values = { type: string; path: string; content: string; contentType: string; note: string; tags: string };
 
 const TYPES = [["BASIC", "Basic: a path"], ["BASIC_HOST", "Basic, with host"]] as const;
 const KINDS = [["TEXT_PLAIN", "Plain text"], ["XML", "XML"]] as const;
+const TYPE_FILTER = [["", "All types"], ...TYPES.map(([type]) => [type, TYPE_NAMES[type] ?? type] as const)] as const;
 const CHANGED = [["", "All pages"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
 const FIELDS = ["type", "path", "content", "contentType", "note", "tags"];
-const COMPARED = [["type", "Type"], ["path", "Path"], ["contentType", "Kind"], ["content", "Content"], ["note", "Note"]] as const;
+const COMPARED = [["type", "Type"], ["path", "Path"], ["contentType", "Kind"], ["content", "Content"], ["note", "Note"], ["tags", "Tags"]] as const;
+const EMPTY: Values = { type: "BASIC", path: "", content: "", contentType: "TEXT_PLAIN", note: "", tags: "" };
+const CHECKED = 100_000; // characters of a content that is sent after each pause in typing
 const close = (): void => keepPage({ edit: "" });
 /** Close the form of a page, unless another one is open by now. */
-const closeOf = (id: string): void => {
-  if (place.peek().query.get("edit") === id) close();
+const closeOf = (name: string): void => {
+  if (place.peek().query.get("edit") === name) close();
 };
 const sizeOf = (text: string): number => new TextEncoder().encode(text).length;
 
@@ -39,11 +49,13 @@ const COLUMNS: readonly Column<Page>[] = [
   { name: "Kind", class: "short", cell: (item) => KINDS.find(([kind]) => kind === item.contentType)?.[1] ?? item.contentType },
   { name: "Size", class: "short", cell: (item) => bytes(sizeOf(item.content)) },
   { name: "Note", cell: (item) => <bdi>{item.note}</bdi> },
+  { name: "Tags", class: "tags", cell: (item) => item.tags.map((tag) => <Tag key={tag} tag={tag} />) },
   { name: "Draft", class: "short", cell: (item) => <Sign change={item.change} /> },
 ];
 
 /** Those of a folder that is previewed, which has no draft. */
 const OF_FOLDER = COLUMNS.filter((each) => each.name !== "Draft");
+const NONE: readonly Page[] = [];
 
 export default function PagesView({ params }: ViewProps): JSX.Element {
   const of = ofView(params);
@@ -54,82 +66,111 @@ function List({ of }: { of: Of }): JSX.Element {
   const { query } = place.value;
   const value = (name: string): string => query.get(name) ?? "";
   const wanted = {
-    ...Object.fromEntries(["q", "type", "change", "sort"].map((name) => [name, value(name)] as const).filter(([, text]) => text)),
+    ...Object.fromEntries(["q", "type", "change", "tag", "sort"].map((name) => [name, value(name)] as const).filter(([, text]) => text)),
     limit: PAGE, offset: offset(),
   };
   const found = useLoad(`${keyOf(of)}?${JSON.stringify(wanted)}`, (signal) => get(`${P}/draft/pages`, { path: of, query: wanted, signal }), isAbout(of), { keep: "pages" });
+  const choosing = useChosen(found.data?.items ?? NONE, query);
   const writes = may(of, "page", "write");
-  useCommands(`pages ${String(writes)}`, () => (writes ? [{ name: "Add a page", keys: "n", run: () => keepPage({ edit: "new" }) }] : []));
-  const filtered = ["q", "change"].some(value);
+  useCommands(`pages ${String(writes)}`, () => (writes ? [
+    { name: "Add a page", keys: "n", run: () => keepPage({ edit: "new" }) },
+    { name: "Search and replace in the pages", keys: "r", run: () => keepPage({ replace: "1" }) },
+  ] : []));
+  const filtered = ["q", "type", "change", "tag"].some(value);
   return (
     <>
       <div class="filters" role="search">
         <Search key={`${of.namespace}/${of.project}`} label="Search path, content and note" />
+        <Select label="Type" value={value("type")} options={TYPE_FILTER} onChange={(type) => ask({ type })} />
         {!preview.value && <Select label="Change in the draft" value={value("change")} options={CHANGED} onChange={(change) => ask({ change })} />}
+        {value("tag") && <Button onClick={() => ask({ tag: "" })}>Tag: {value("tag")} ×</Button>}
+        {writes && <Button onClick={() => keepPage({ replace: "1" })}>Replace …</Button>}
         {writes && <Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a page</Button>}
       </div>
+      {choosing.items.length > 0 && <Chosen of={of} kind="page" choosing={choosing} total={found.data?.total ?? 0} query={query} />}
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total
-        ? <><Table label="Pages" byPlace columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} /><PageLinks total={found.data.total} /></>
+        ? <>
+          <Table label="Pages" byPlace columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.path}
+            {...(writes ? { chosen: choosing.marked, onChoose: choosing.choose } : {})} />
+          <PageLinks total={found.data.total} />
+          {may(of, "redirect", "read") && <p class="export quiet">Export all, with the redirects, as <a download={`${of.project}.json`} href={fillPath(`${P}/export`, { ...of }, { format: "json", at: "draft", draft: of.draft })}>JSON</a></p>}
+        </>
         : filtered
           ? <Empty title="No page fits"><p>Change the search, or <a href={viewPath(of, "pages")}>show all pages</a>.</p></Empty>
           : <Empty title="No pages yet"><p>A page is a small text that agents serve, such as robots.txt.</p></Empty>)}
-      {value("edit") && <Editor of={of} id={value("edit")} />}
+      {value("edit") && <Editor of={of} name={value("edit")} />}
+      {value("replace") && <ReplaceDialog of={of} kind="page" ids={choosing.all ? [] : choosing.items.map((each) => each.id)} where={query} close={() => keepPage({ replace: "" })} />}
     </>
   );
 }
 
-function Editor({ of, id }: { of: Of; id: string }): JSX.Element {
-  const found = useLoad(`${keyOf(of)}/${id}`, async (signal) => (id === "new" ? null : get(`${P}/draft/pages/{id}`, { path: { ...of, id }, signal })));
+function Editor({ of, name }: { of: Of; name: string }): JSX.Element {
+  const id = name.replace(/^copy-/, "");
+  const found = useLoad(`${keyOf(of)}/${name}`, async (signal) => (name === "new" ? null : get(`${P}/draft/pages/{id}`, { path: { ...of, id }, signal })));
   if (found.error) return <FormDialog title="Page" dirty={false} onClose={close}><Failure error={found.error} retry={found.reload} /></FormDialog>;
-  if (id !== "new" && !found.data) return <FormDialog title="Page" dirty={false} onClose={close}><p class="quiet">Reading the page …</p></FormDialog>;
-  return <Form key={id} of={of} id={id} item={found.data} />;
+  if (name !== "new" && !found.data) return <FormDialog title="Page" dirty={false} onClose={close}><p class="quiet">Reading the page …</p></FormDialog>;
+  return <Form key={name} of={of} name={name} item={name.startsWith("copy-") ? null : found.data} start={found.data ? valuesOf(found.data) : EMPTY} />;
 }
 
-const bodyOf = (item: Page, file: string): Body => {
-  const { type, path, content, contentType, note, tags } = item;
-  return { type, path, content, contentType, note, tags, ...(file ? { file } : {}) };
-};
+const valuesOf = ({ type, path, content, contentType, note, tags }: Page): Values => ({ type, path, content, contentType, note, tags: tags.join(", ") });
 
-function Form({ of, id, item }: { of: Of; id: string; item: Page | null }): JSX.Element {
-  const start = { type: item?.type ?? "BASIC", path: item?.path ?? "", content: item?.content ?? "", contentType: item?.contentType ?? "TEXT_PLAIN", note: item?.note ?? "" };
+const bodyOf = ({ tags, ...values }: Values, file = ""): Body =>
+  ({ ...values, tags: tags.split(",").map((tag) => tag.trim()).filter(Boolean), ...(file ? { file } : {}) }) as Body;
+
+function Form({ of, name, item, start }: { of: Of; name: string; item: Page | null; start: Values }): JSX.Element {
   const [values, setValues] = useState(start);
   const { theirs, held, attempt } = useTheirs(item, (name) => get(`${P}/draft/pages/{id}`, { path: { ...of, id: name } }));
   const call = useCall(FIELDS);
   const editable = may(of, "page", "write") && item?.change !== "removed";
   const dirty = JSON.stringify(values) !== JSON.stringify(start);
-  const set = (name: keyof typeof start) => (value: string): void => setValues((before) => ({ ...before, [name]: value }));
-  const { fields } = call.faults;
+  const set = (field: keyof Values) => (value: string): void => {
+    setValues((before) => ({ ...before, [field]: value }));
+    call.forget(field);
+    if (field === "type") call.forget("path"); // what a path may be depends on it
+  };
+  const fields = { ...useProblems(of, values, item, dirty && editable), ...call.faults.fields };
   const save = (over: Page | null): void => call.run(async () => {
-    const body = { ...values, tags: item?.tags ?? [] } as Body;
+    const body = bodyOf(values);
     if (!over) await post(`${P}/draft/pages`, { path: of, body });
     else if (!(await attempt(over, () => put(`${P}/draft/pages/{id}`, { path: { ...of, id: over.id }, body, headers: ifMatch(over) })))) return;
     tellChanged();
     toast(over ? "The page is changed in the draft." : "The page is added to the draft.");
-    closeOf(id);
+    closeOf(name);
   });
   const drop = (): void => call.run(async () => {
     if (!held || !(await attempt(held, () => remove(`${P}/draft/pages/{id}`, { path: { ...of, id: held.id }, headers: ifMatch(held) })))) return;
     tellChanged();
-    close();
-    toast("The page is removed in the draft.", () => void changeDraft(of, [{ op: "put", kind: "page", item: bodyOf(held, fileOf(of, held)) }]).catch((ex: unknown) => toast((ex as Error).message)));
+    closeOf(name);
+    toast("The page is removed in the draft.", () => void changeDraft(of, [{ op: "put", kind: "page", item: bodyOf(valuesOf(held), fileOf(of, held)) }]).catch((ex: unknown) => toast((ex as Error).message)));
   });
   return (
     <FormDialog title={item ? "Edit the page" : "Add a page"} dirty={dirty} onClose={close} class="wide">
       <form class="form" onSubmit={(event) => { event.preventDefault(); save(item); }}>
         <Refusal text={call.faults.text} />
         {editable && may(of, "project", "read") && <ReviewWarning of={of} />}
-        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={values} busy={call.busy} save={() => save(theirs === "removed" ? null : theirs)} keep={() => closeOf(id)} />}
+        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} busy={call.busy} save={() => save(theirs === "removed" ? null : theirs)} keep={() => closeOf(name)} />}
         <Field label="Path" name="source" value={values.path} required onInput={set("path")} problem={fields["path"]} help={values.type === "BASIC_HOST" ? "A host and a path: example.org/robots.txt" : "A path: /robots.txt"} />
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
           <Choice label="Kind" value={values.contentType} options={KINDS} onChange={set("contentType")} problem={fields["contentType"]} /></div>
         <TextEditor label="Content" language={values.contentType === "XML" ? "xml" : "text"} value={values.content} onInput={set("content")} problem={fields["content"]} help={bytes(sizeOf(values.content))} />
-        <Field label="Note" name="note" value={values.note} onInput={set("note")} problem={fields["note"]} />
+        <div class="two"><Field label="Note" name="note" value={values.note} onInput={set("note")} problem={fields["note"]} />
+          <Field label="Tags" name="tags" value={values.tags} onInput={set("tags")} problem={fields["tags"]} help="Separated by commas." /></div>
         {item && <p class="help">In <code>{item.contentFile ?? item.file}</code>. <a href={viewPath(of, "history", { path: item.path })}>History of this page</a></p>}
         <p class="actions">{editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}
+          {item && editable && <Button disabled={dirty} onClick={() => keepPage({ edit: `copy-${item.id}` })}>Duplicate</Button>}
           {item && editable && <Button kind="danger" disabled={call.busy} onClick={drop}>Delete</Button>}
           {!editable && <span class="quiet">You cannot change this page here.</span>}</p>
       </form>
     </FormDialog>
   );
+}
+
+/** Return what the service finds wrong with a page while it is typed, by field. */
+function useProblems(of: Of, values: Values, item: Page | null, isTyped: boolean): Record<string, string> {
+  const body = bodyOf({ ...values, content: values.content.length > CHECKED ? "-" : values.content });
+  const changes: DraftChange[] = isTyped && values.path ? [{ op: "put", kind: "page", item: body }] : [];
+  if (changes.length > 0 && item && item.path !== values.path) changes.unshift({ op: "delete", kind: "page", id: item.id });
+  const { faults } = useTrial(of, ["/"], changes, FIELDS);
+  return (values.content ? faults : withoutField(faults, "content")).fields;
 }

@@ -66,7 +66,11 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
   const fields = { ...typed.fields, ...call.faults.fields };
   const editable = mayEdit(of) && item?.change !== "removed";
   const dirty = JSON.stringify(values) !== JSON.stringify(start);
-  const set = (field: keyof Values) => (value: string): void => setValues((before) => ({ ...before, [field]: value }));
+  const set = (field: keyof Values) => (value: string): void => {
+    setValues((before) => ({ ...before, [field]: value }));
+    call.forget(field);
+    if (field === "type") call.forget("source"); // what a source may be depends on it
+  };
   const done = (text: string): void => {
     tellChanged();
     toast(text);

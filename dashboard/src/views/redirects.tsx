@@ -1,6 +1,5 @@
 // The redirects of a project's draft: searched, filtered, sorted and paged by the service; the address says how.
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
 import { get } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { preview } from "../state/preview.ts";
@@ -12,7 +11,7 @@ import { readAhead, useLoad } from "../state/load.ts";
 import { CODES, isAbout, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type Of, type Redirect } from "../state/project.ts";
 import { ask, place, withQuery } from "../state/router.ts";
 import { Sign } from "./changes.tsx";
-import { Chosen } from "./chosen.tsx";
+import { Chosen, useChosen } from "./chosen.tsx";
 import { RedirectEditor } from "./redirect_editor.tsx";
 import { ReplaceDialog } from "./replace.tsx";
 import type { ViewProps } from "./view.ts";
@@ -38,8 +37,10 @@ const COLUMNS: readonly Column<Redirect>[] = [
 /** Those of a folder that is previewed, which has no draft. */
 const OF_FOLDER = COLUMNS.filter((each) => each.name !== "Draft");
 
-/** A link to the rules with a tag, among those that are shown. */
-function Tag({ tag }: { tag: string }): JSX.Element {
+const NONE: readonly Redirect[] = [];
+
+/** A link to the records with a tag, among those that are shown. */
+export function Tag({ tag }: { tag: string }): JSX.Element {
   return <a class="badge" href={withQuery(place.value, { tag, edit: "", replace: "" })}>{tag}</a>;
 }
 
@@ -51,25 +52,16 @@ export default function Redirects({ params }: ViewProps): JSX.Element {
 function List(of: Of): JSX.Element {
   const { query } = place.value;
   const value = (name: string): string => query.get(name) ?? "";
-  const [chosen, setChosen] = useState<ReadonlyMap<string, Redirect>>(new Map());
   const shown = shownBy(query);
   const found = useLoad(...callOf(of, query), isAbout(of), { keep: KEEP });
   const ahead = (next: URLSearchParams): void => readAhead(KEEP, ...callOf(of, next));
-  const marked = useMemo(() => new Set(chosen.keys()), [chosen]);
+  const choosing = useChosen(found.data?.items ?? NONE, query);
   const edited = found.data?.items.find((item) => item.id === value("edit"));
   const writes = may(of, "redirect", "write");
   useCommands(`redirects ${String(writes)}`, () => (writes ? [
     { name: "Add a redirect", keys: "n", run: () => keepPage({ edit: "new" }) },
     { name: "Search and replace in the redirects", keys: "r", run: () => keepPage({ replace: "1" }) },
   ] : []));
-  const choose = (items: readonly Redirect[], on: boolean): void => {
-    const next = new Map(chosen);
-    for (const item of items) {
-      if (on) next.set(item.id, item);
-      else next.delete(item.id);
-    }
-    setChosen(next);
-  };
   const filtered = ["q", "type", "status", "change", "tag"].some(value);
   return (
     <>
@@ -82,12 +74,12 @@ function List(of: Of): JSX.Element {
         {writes && <Button onClick={() => keepPage({ replace: "1" })}>Replace …</Button>}
         {writes && <Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a redirect</Button>}
       </div>
-      {chosen.size > 0 && <Chosen of={of} items={[...chosen.values()]} clear={() => setChosen(new Map())} />}
+      {choosing.items.length > 0 && <Chosen of={of} kind="redirect" choosing={choosing} total={found.data?.total ?? 0} query={query} />}
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total
         ? <>
           <Table label="Redirects" byPlace columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.source} ahead={ahead}
-            {...(writes ? { chosen: marked, onChoose: choose } : {})} />
+            {...(writes ? { chosen: choosing.marked, onChoose: choosing.choose } : {})} />
           <Pages total={found.data.total} ahead={ahead} />
           <p class="export quiet">Export {filtered ? "what is shown" : "all"} as {FORMATS.map(([format, text]) => <a key={format} download={`${of.project}.${format}`} href={exportOf(of, format, shown)}>{text}</a>)}</p>
         </>
@@ -95,7 +87,7 @@ function List(of: Of): JSX.Element {
           ? <Empty title="No redirect fits"><p>Change the search, or <a href={viewPath(of)}>show all redirects</a>.</p></Empty>
           : <Empty title="No redirects yet"><p>{preview.value ? "Write one into a file of the folder, and save it." : "Add one here, import a file, or push to the repository."}</p></Empty>)}
       {value("edit") && <RedirectEditor of={of} name={value("edit")} known={edited} />}
-      {value("replace") && <ReplaceDialog of={of} kind="redirect" ids={[...chosen.keys()]} where={query} close={() => keepPage({ replace: "" })} />}
+      {value("replace") && <ReplaceDialog of={of} kind="redirect" ids={choosing.all ? [] : choosing.items.map((each) => each.id)} where={query} close={() => keepPage({ replace: "" })} />}
     </>
   );
 }

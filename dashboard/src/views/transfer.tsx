@@ -18,6 +18,9 @@ type Report = components["schemas"]["import-report.schema"];
 const FORMATS = [["tsv", "Tab-separated, can be imported again"], ["yaml", "YAML"], ["json", "JSON, with the pages"]] as const;
 const STATES = [["published", "What is published"], ["draft", "The draft"]] as const;
 
+const SHOWN = 50;
+const LISTED = 1000; // wrong lines of which the service lists the errors
+
 export default function Transfer({ params }: ViewProps): JSX.Element {
   const of = ofView(params);
   return (
@@ -40,11 +43,13 @@ function Import({ of }: { of: Of }): JSX.Element {
   const send = async (chosen: File, dryRun: boolean, options: { overwrite: boolean; skipErrors: boolean }): Promise<Report> => {
     setSent(0);
     setApplies(!dryRun);
+    await requireUnchanged(chosen);
     try {
       return await post(`${P}/import`, { path: of, query: { ...options, dryRun }, body: chosen, headers: { "Content-Type": "text/tab-separated-values" }, onSent: setSent });
     } catch (ex) {
       const found = ex instanceof ApiFault ? (ex.body as { report?: Report } | null)?.report : undefined;
       if (found) setReport(found);
+      if (ex instanceof ApiFault && ex.status === 0) await requireUnchanged(chosen); // saved while it was sent
       throw ex;
     }
   };
@@ -79,6 +84,7 @@ function Import({ of }: { of: Of }): JSX.Element {
         <span>{file ? `${file.name}, ${bytes(file.size)}` : "Drop a tab-separated file here, or choose one"}</span>
         <input type="file" aria-label="File to import" disabled={call.busy} accept=".tsv,.csv,.txt,text/tab-separated-values,text/plain" onChange={(event) => {
           const [chosen] = event.currentTarget.files ?? [];
+          event.currentTarget.value = ""; // so that the same file can be chosen again, after it was corrected
           if (chosen) look(chosen);
         }} />
       </label>
@@ -91,6 +97,15 @@ function Import({ of }: { of: Of }): JSX.Element {
       {report && <p class="actions"><Button kind="primary" disabled={call.busy || report.added + report.changed === 0 || (report.wrong > 0 && !skipErrors)} onClick={apply}>Import into the draft</Button></p>}
     </section>
   );
+}
+
+/** Refuse a file that was saved since it was chosen: a browser no longer reads it. */
+async function requireUnchanged(file: File): Promise<void> {
+  try {
+    await file.slice(0, 1).arrayBuffer();
+  } catch {
+    throw new Error("The file has changed since it was chosen. Choose it again.");
+  }
 }
 
 /** How far an import is: the file is sent, then the service works on it. */
@@ -108,6 +123,7 @@ function Progress({ sent, file, applies }: { sent: number; file: File; applies: 
 
 function Dry({ report, name }: { report: Report; name: string }): JSX.Element {
   const facts = [["added", report.added], ["changed", report.changed], ["identical", report.identical], ["skipped", report.skipped], ["wrong", report.wrong]] as const;
+  const isWhole = report.errors.length >= report.errorsTotal;
   const errors = (): void => {
     const lines = report.errors.map(({ line, column, code, message }) => [line, column, code, message.replaceAll(/[\t\n]/g, " ")].join("\t"));
     const link = document.createElement("a");
@@ -121,8 +137,9 @@ function Dry({ report, name }: { report: Report; name: string }): JSX.Element {
       <p class="facts" role="status"><strong>{plural(report.total, "line")}</strong>{facts.map(([word, number]) => number > 0 && <Badge key={word} tone={word === "wrong" ? "bad" : word === "added" ? "good" : word === "changed" ? "warn" : "quiet"}>{count(number)} {word}</Badge>)}
         {Boolean(report.neverAnswer) && <Badge tone="warn">{plural(report.neverAnswer ?? 0, "rule")} would never answer</Badge>}</p>
       {report.errors.length > 0 && <>
-        <ul class="problems errors">{report.errors.slice(0, 50).map((each, index) => <li key={index}><code>line {each.line}, column {each.column}</code><span>{each.message}</span></li>)}</ul>
-        <p class="actions"><Button onClick={errors}>Download the errors</Button>{report.errorsTotal > 50 && <span class="quiet">The first 50 of {count(report.errorsTotal)} are shown.</span>}</p></>}
+        <ul class="problems errors">{report.errors.slice(0, SHOWN).map((each, index) => <li key={index}><code>line {each.line}, column {each.column}</code><span>{each.message}</span></li>)}</ul>
+        <p class="actions"><Button onClick={errors}>{isWhole ? "Download the errors" : `Download the first ${count(report.errors.length)} errors`}</Button>
+          {report.errorsTotal > SHOWN && <span class="quiet">The first {SHOWN} of {count(report.errorsTotal)} are shown.{!isWhole && ` The service lists those of the first ${count(LISTED)} wrong lines; correct them, and choose the file again for the others.`}</span>}</p></>}
     </section>
   );
 }

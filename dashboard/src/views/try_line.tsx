@@ -1,9 +1,9 @@
 // What a URL would get with the redirect as it is typed, and what it gets now, before anything is saved; and what is wrong with it.
 import type { JSX } from "preact";
-import { useEffect, useId, useState } from "preact/hooks";
-import { post } from "../api/client.ts";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { ApiFault, post } from "../api/client.ts";
 import { Field, Long } from "../components/basics.tsx";
-import { faultsOf, NO_FAULTS, type Faults } from "../state/faults.ts";
+import { faultsOf, NO_FAULTS, withoutField, type Faults } from "../state/faults.ts";
 import { P, type DraftChange, type Of, type Redirect } from "../state/project.ts";
 import { AnswerOf, answerText, type Result } from "./answer.tsx";
 import { New, Old } from "./replace.tsx";
@@ -11,11 +11,51 @@ import { New, Old } from "./replace.tsx";
 type Item = Extract<DraftChange, { kind: "redirect"; op: "put" }>["item"];
 
 const PAUSE = 250; // ms without a key before the service is asked
+const ANYWHERE = "/"; // in the place of a target or a URL that is not typed yet
 
 interface Answer {
   url: string;
   before: Result | undefined;
   after: Result;
+}
+
+interface Tried {
+  answers: readonly Answer[];
+  faults: Faults;
+  failed: string;
+}
+
+const NOTHING_TRIED: Tried = { answers: [], faults: NO_FAULTS, failed: "" };
+
+/** Try URLs in the draft with changes that are not saved, after each pause in typing; nothing while there are no `changes`.
+ * `compares` asks for the answers of the draft as it is, too. */
+export function useTrial(of: Of, urls: readonly string[], changes: readonly DraftChange[], fields: readonly string[], compares = false): Tried {
+  const [tried, setTried] = useState(NOTHING_TRIED);
+  const key = JSON.stringify([urls, changes, compares]);
+  useEffect(() => {
+    if (changes.length === 0) {
+      setTried(NOTHING_TRIED);
+      return;
+    }
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      // The fields of a change are behind if and then in the contract, which have no types.
+      const run = (laid: object) => post(`${P}/test`, { path: of, body: { urls: [...urls], at: "draft", ...laid }, signal: abort.signal });
+      Promise.all([run({ changes: changes as never[] }), compares ? run({}) : null]).then(([found, now]) => {
+        const answers = found.results.map((after, index) => ({ url: urls[index] ?? "", before: now?.results[index], after }));
+        setTried({ answers, faults: found.problems ? faultsOf({ problems: found.problems }, fields) : NO_FAULTS, failed: "" });
+      }, (ex: unknown) => {
+        if (abort.signal.aborted) return;
+        const faults = ex instanceof ApiFault && ex.problems.length > 0 ? faultsOf(ex, fields) : NO_FAULTS;
+        setTried({ answers: [], faults, failed: Object.keys(faults.fields).length > 0 ? faults.text : (ex as Error).message });
+      });
+    }, PAUSE);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [key]);
+  return tried;
 }
 
 /** A URL that a redirect answers; of a regular expression the root, since no URL follows from it. */
@@ -36,36 +76,20 @@ interface TryProps {
 
 export function TryLine({ of, body, item, fields, onFaults }: TryProps): JSX.Element {
   const [url, setUrl] = useState("");
-  const [answers, setAnswers] = useState<readonly Answer[]>([]);
-  const [failed, setFailed] = useState("");
   const tried = url || urlOf(body);
-  const key = JSON.stringify([tried, body]);
-  useEffect(() => {
-    if (!body.source || !body.target) return;
-    const abort = new AbortController();
-    const changes: unknown[] = [{ op: "put", kind: "redirect", item: body }];
-    if (item && item.change !== "removed" && item.source !== body.source) changes.unshift({ op: "delete", kind: "redirect", id: item.id });
-    const timer = setTimeout(() => {
-      // Also what the rule answered before, if it gets another source. The fields of a change are behind if and then in the contract, which have no types.
-      const urls = [tried, ...(item && moved(item, body) ? [urlOf(item)] : [])];
-      const run = (laid: object) => post(`${P}/test`, { path: of, body: { urls, at: "draft", ...laid }, signal: abort.signal });
-      Promise.all([run({ changes: changes as never[] }), run({})]).then(([found, now]) => {
-        setFailed("");
-        setAnswers(found.results.map((after, index) => ({ url: urls[index] ?? "", before: now.results[index], after })));
-        onFaults(found.problems ? faultsOf({ problems: found.problems }, fields) : NO_FAULTS);
-      }, (ex: unknown) => {
-        if (!abort.signal.aborted) setFailed((ex as Error).message);
-      });
-    }, PAUSE);
-    return () => {
-      clearTimeout(timer);
-      abort.abort();
-    };
-  }, [key]);
+  const whole = Boolean(body.source && body.target);
+  // Also what the rule answered before, if it gets another source.
+  const urls = whole ? [tried, ...(item && moved(item, body) ? [urlOf(item)] : [])] : [ANYWHERE];
+  const changes: DraftChange[] = body.source ? [{ op: "put", kind: "redirect", item: { ...body, target: body.target || ANYWHERE } }] : [];
+  if (body.source && item && item.change !== "removed" && item.source !== body.source) changes.unshift({ op: "delete", kind: "redirect", id: item.id });
+  const { answers, faults, failed } = useTrial(of, urls, changes, fields, whole);
+  const told = useRef(onFaults);
+  told.current = onFaults;
+  useEffect(() => told.current(body.target ? faults : withoutField(faults, "target")), [faults, !body.target]);
   return (
     <section class="try" aria-label="Try it">
-      <Field label="Try a URL" name="try" value={url} onInput={setUrl} help={url ? "With the draft and this redirect as it is typed." : `Left empty, ${tried} is tried.`} />
-      <div class="try-answer" aria-live="polite">{failed ? <p class="quiet">{failed}</p> : answers.length > 0 ? <Answers answers={answers} /> : <p class="quiet">Write a source and a target to see what a URL would get.</p>}</div>
+      <Field label="Try a URL" name="try" value={url} onInput={setUrl} help={url ? "With the draft and this redirect as it is typed." : `Left empty, ${tried || ANYWHERE} is tried.`} />
+      <div class="try-answer" aria-live="polite">{!whole ? <p class="quiet">Write a source and a target to see what a URL would get.</p> : failed ? <p class="quiet">{failed}</p> : answers[0]?.before && <Answers answers={answers} />}</div>
     </section>
   );
 }
