@@ -139,7 +139,7 @@ def test_what_goes_beyond_a_rate_limit_has_a_name_of_its_own() -> None:
     noted, context = Noted(), SimpleNamespace(error="too_many_requests")
     req: Any = SimpleNamespace(method="PUT", uri_template="/api/roles", remote_addr=ADDRESS, context=context)
     resp: Any = SimpleNamespace(status_code=429)
-    asyncio.run(AuditMiddleware(noted).process_response(req, resp, None, False))
+    asyncio.run(AuditMiddleware(noted).process_response(req, resp, None, _succeeded=False))
     assert noted.events == [AuditEvent.RATE_LIMITED]
 
 
