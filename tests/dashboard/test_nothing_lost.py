@@ -24,6 +24,7 @@ def test_a_choice_changes_what_the_rules_are_now(world: World, new_page: Opens) 
     (item,) = place.get("/draft/redirects")["items"]
     place.ask("PATCH", f"/draft/redirects/{item['id']}", 200, json={"target": "/theirs"})
     page.get_by_label("Status of the chosen").select_option("FOUND")
+    page.get_by_role("button", name="Set the status").click()
     page.get_by_role("button", name="Undo").wait_for()
     assert [(each["target"], each["status"]) for each in place.get("/draft/redirects")["items"]] == [
         ("/theirs", "FOUND")
@@ -197,13 +198,15 @@ def test_what_became_of_a_copy_is_told_in_the_dialog_of_a_secret(
         page.add_init_script("delete Navigator.prototype.clipboard")
     sign_in(page, world.user("admin"), view(world.place(), "/agents"))
     page.get_by_role("button", name="Connect an agent").click()
-    dialog = page.get_by_role("dialog", name="A token for the agent")
-    dialog.get_by_role("button", name="Copy the secret").click()
+    page.get_by_label("Name of the agent").fill("edge-1")
+    page.get_by_role("button", name="Make its token").click()
+    dialog = page.get_by_role("dialog", name="Connect edge-1")
+    dialog.get_by_role("button", name="Copy the token").click()
     said = dialog.get_by_role("log").get_by_text("Copied" if clipboard else "The browser does not allow copying here.")
     expect(said).to_be_visible()
     if clipboard:
         assert page.evaluate("navigator.clipboard.readText()") == dialog.locator(".secret code").inner_text()
-    dialog.get_by_role("button", name="I have kept it").click()
+    dialog.get_by_role("button", name="Done").click()
     expect(dialog).to_have_count(0)
     expect(page.get_by_role("log")).to_have_count(1)
 
