@@ -5,7 +5,7 @@ from collections.abc import Callable
 from playwright.sync_api import Locator, Page, expect
 
 from tests.dashboard.conftest import sign_in
-from tests.dashboard.test_pages import PAGES
+from tests.dashboard.states import STATES, prepare, show
 from tests.e2e.world import World
 
 Opens = Callable[..., Page]
@@ -28,18 +28,16 @@ def test_no_view_jumps_while_it_loads(world: World, new_page: Opens) -> None:
     place.add_page("/robots.txt")
     for name, status in (("a", "success"), ("b", "error")):
         place.ask("POST", "/agents", 200, json={"name": name, "type": "default", "version": 2, "status": status})
+    ids = prepare(place)
     page = new_page(viewport={"width": 1280, "height": 800})
     page.add_init_script(OBSERVE)
     sign_in(page, world.user("admin"))
     jumps: dict[str, object] = {}
-    for path in PAGES:
-        page.goto(path.format(namespace=place.namespace))
-        page.get_by_role("heading", level=1).wait_for()
-        page.get_by_role("banner").get_by_role("button", name="Sign out").wait_for()
-        page.wait_for_load_state("networkidle")
+    for state in STATES[:-1]:  # in the last one, the session has ended
+        show(page, state, ids)
         moved = page.evaluate("moved")
         if sum(value for value, _ in moved) > MOST:
-            jumps[path] = moved
+            jumps[state.name] = moved
     assert jumps == {}
     page.set_viewport_size({"width": 320, "height": 640})
     for name in ("transfer", "test", "history"):  # the tabs scroll sideways, and the current one is seen

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,8 @@ VIEWS = {
     "conflicts": "/dashboard/project/acme/blog/draft",
     "fixes": "/dashboard/project/acme/careers/draft",
     "publish": "/dashboard/project/acme/careers/draft",
+    "proposal": "/dashboard/proposal/acme/{proposal}",
+    "reference": "/dashboard/settings/api?q=/api/roles",
     "upstream": "/dashboard/settings/namespaces?name=press&upstream=shown",
 }
 # Those of the documents; the others are only looked at by the test.
@@ -48,6 +51,7 @@ SITEMAP = """\
   <url><loc>https://shop.example.com/shoes</loc></url>
 </urlset>
 """
+LATER = timedelta(minutes=8)
 SECTIONS = ["shoes", "coats", "lamps", "books", "garden", "kitchen"]
 
 
@@ -61,11 +65,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.fixture(scope="module")
 def ids(world: World) -> dict[str, str]:
     """Fill the service as a shop would; return the ids of a rule that the draft changes, and of a page."""
-    world.root.ask("POST", "/api/namespaces", 201, json={"name": "acme", "description": "The sites of Acme"})
-    for name in ("shop", "blog", "careers"):
-        place = world.place("acme", name, review="required" if name == "shop" else "optional")
-        _publish(place, [redirect(f"/{name}", f"/{name}/home")], "Begin")
     ada, grace = (_person(world, *names) for names in (("ada", "Ada", "Lovelace"), ("grace", "Grace", "Hopper")))
+    ada.ask("POST", "/api/namespaces", 201, json={"name": "acme", "description": "The sites of Acme"})
+    for name in ("shop", "blog", "careers"):
+        place = Place(world, "acme", name, ada)
+        review = "required" if name == "shop" else "optional"
+        ada.ask("POST", f"{place.space}/projects", 201, json={"name": name, "review": review})
+        _publish(place, [redirect(f"/{name}", f"/{name}/home")], "Begin")
     place = Place(world, "acme", "shop", ada)
     rules = [
         redirect(f"/{section}/{year}", f"https://shop.example.com/{section}?season={year}", tags=["season"])
@@ -93,6 +99,10 @@ def ids(world: World) -> dict[str, str]:
     world.root.ask("POST", "/api/namespaces", 201, json={"name": "press"})
     upstream = {"url": "https://127.0.0.1:1/press.git", "mode": "mirror"}  # nothing answers there
     world.root.ask("PUT", "/api/namespace/press/upstream", 200, json=upstream)
+    careers = Place(world, "acme", "careers", ada)
+    careers.ask("POST", "/draft/redirects?draft=summer", 201, json=redirect("/summer-jobs", "/careers/summer"))
+    body = {"branch": "team/summer-jobs", "project": "careers", "draft": "summer"}
+    proposal = ada.ask("POST", "/api/namespace/acme/proposals", 201, json=body).json()["id"]
     page = place.add_page("/sitemap.xml", SITEMAP, contentType="XML", note="Asked for by search engines")
     place.add("/black-friday", "/offers/black-friday", status="FOUND", tags=["sale"], note="Until 30 November")
     rule = next(each for each in place.get("/draft/redirects", q="/sale")["items"] if each["source"] == "/sale")
@@ -101,7 +111,7 @@ def ids(world: World) -> dict[str, str]:
     place.ask("DELETE", f"/draft/redirects/{old['id']}", 204)
     head = place.get("/draft")["head"]
     place.ask("POST", "/draft/review", 200, json={"action": "request", "head": head, "note": "For Friday, please."})
-    return {"rule": rule["id"], "page": page["id"]}
+    return {"rule": rule["id"], "page": page["id"], "proposal": proposal}
 
 
 def _add_conflict(place: Place, project: str) -> None:
@@ -141,7 +151,10 @@ def test_pictures_show_every_view_in_full_width(
     folder.mkdir(exist_ok=True)
     page = new_page(color_scheme="dark" if look == "dark" else "light", viewport=size, reduced_motion="reduce")
     sign_in(page, "grace")
+    # A reader comes some minutes later, except to the agents, which report all the time.
+    page.clock.install(time=datetime.now(UTC) + LATER)
     for name, path in VIEWS.items():
+        page.clock.set_system_time(datetime.now(UTC) + (timedelta() if name == "agents" else LATER))
         page.goto(path.format(**ids))
         page.get_by_role("heading", level=1).wait_for()
         page.wait_for_load_state("networkidle")
@@ -156,6 +169,8 @@ def test_pictures_show_every_view_in_full_width(
         if name == "edit":
             page.get_by_label("Target", exact=True).fill("/offers/winter")
             page.get_by_role("heading", name="What this change does").wait_for()
+        if name == "reference":
+            page.locator(".operation summary", has_text="Create a role").click()
         if name == "publish":
             page.get_by_role("button", name="Publish …").click()
             page.get_by_label("Message").fill("Jobs have a new home")
