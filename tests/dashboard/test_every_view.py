@@ -60,9 +60,9 @@ def hostile(world: World) -> Hostile:
     place.ask("POST", "/draft/tests", 200, json={"tests": [{"url": "/<b>u</b>", "status": 404}]})
     agent = {"name": "edge", "type": "default", "version": "0" * 40, "status": "error", "error": HOSTILE}
     place.ask("POST", "/agents", 200, json=agent)
-    world.services.tokens.create(OPERATOR, HOSTILE[:100], (Grant("*", "*", "redirect", "read"),))
     name = f"hostile-{place.namespace}"
-    person = HOSTILE.replace(OVERRIDE, "")[:100]  # names of people have none
+    person = HOSTILE.replace(OVERRIDE, "")[:100]  # names of people and tokens have none
+    world.services.tokens.create(OPERATOR, person, (Grant("*", "*", "redirect", "read"),))
     world.services.accounts.create(OPERATOR, NewUser(name, PASSWORD, ("viewer",), person, person))
     return Hostile(place, prepare(place, HOSTILE))
 
