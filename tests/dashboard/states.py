@@ -3,6 +3,7 @@
 The addresses name what `Ids` has of a place; `prepare` makes all of it.
 """
 
+import secrets
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -34,6 +35,8 @@ def _press_key(key: str) -> Callable[[Page], object]:
 
 def _show_secret(page: Page) -> None:
     _press("Connect an agent")(page)
+    page.get_by_label("Name of the agent").fill(f"edge-{secrets.token_hex(4)}")
+    page.get_by_role("button", name="Make its token").click()
     page.locator(".secret code").wait_for()
 
 

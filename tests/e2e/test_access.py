@@ -33,7 +33,7 @@ ALSO_NEEDED = {
     "deleteProject": {("project", "publish")},
 }
 # actions that no API token may do, with any grants
-FOR_PEOPLE = {"deleteToken", "rotateToken", "deleteRole"}
+FOR_PEOPLE = {"deleteToken", "rotateToken", "deleteRole", "deleteUser", "endUserSessions"}
 # public calls whose only proof is a cookie: without one, 401
 BY_COOKIE = {"refreshBrowserSession"}
 AGENT = (("redirect", "read"), ("page", "read"), ("agent", "write"))

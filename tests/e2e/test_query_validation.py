@@ -72,6 +72,14 @@ def test_an_agent_may_send_anything(world: World, shop: Place) -> None:
     world.nobody.ask("GET", "/health/ping?cache=1", 204)
 
 
+def test_a_head_that_is_no_commit_is_a_bad_parameter(shop: Place) -> None:
+    """An empty one is none that was left out: it would guard nothing."""
+    item = {"type": "BASIC", "source": "/by-list", "target": "/b", "status": "FOUND"}
+    for head in ("", "main", "A" * 40):
+        body = [{"op": "put", "kind": "redirect", "item": item}]
+        shop.refused("POST", f"/draft/changes?head={head}", 400, "bad_parameter", json=body)
+
+
 def test_an_invalid_sort_order_is_a_bad_parameter(shop: Place) -> None:
     found = shop.refused("GET", "/draft/redirects?sort=foo", 400, "bad_parameter")
     assert found["message"] == "'sort' must be one of file, source, target, -source, -target."

@@ -73,6 +73,7 @@ def test_a_draft_goes_from_request_to_approval_to_release(shop: Place, kim: Plac
         "rejections": [],
         "comments": 0,
         "suggestedReviewers": [],
+        "callerVerdict": "allowed",
     }
     shop.add("/a")
     may_not_publish(shop)

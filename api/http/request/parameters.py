@@ -100,6 +100,17 @@ def read_text(req: Request, name: str) -> str | None:
     return values
 
 
+_COMMIT = re.compile("[0-9a-f]{40}")
+
+
+def read_commit(req: Request, name: str) -> str:
+    """Read the parameter with a commit, empty if it is missing; 400 for anything else."""
+    text = read_text(req, name)
+    if text is not None and _COMMIT.fullmatch(text) is None:
+        raise bad_request(f"'{name}' must be a commit: 40 hexadecimal digits, a to f in lower case.", "bad_parameter")
+    return text or ""
+
+
 MAX_ID = 2**31 - 1
 _ID_DIGITS = re.compile(r"[1-9][0-9]{0,9}")
 

@@ -9,7 +9,7 @@ from api.auth.permissions.principal import as_principal
 from api.db.namespaces.reviews import DraftKey
 from api.http.guard.access import author_of, grants, principal_of, readable_kinds, reads_project, require
 from api.http.guard.content_body import read_content
-from api.http.request.parameters import read_draft_name, read_text
+from api.http.request.parameters import read_commit, read_draft_name
 from api.http.response import json_views
 from api.http.response.redaction import redact_conflicts, redact_problems
 from api.resources.content.draft_edits import check_records, read_edits, unknown_record
@@ -126,7 +126,7 @@ class DraftEdits:
         for kind in {change["kind"] for change in body}:
             require(req, kind, "write", namespace, project)
         name, edits = DraftName(project, read_draft_name(req)), read_edits(body)
-        wanted = read_text(req, "head") or ""
+        wanted = read_commit(req, "head")
         try:
             head, counts = await run_in_process(
                 edit_and_count, self._store, namespace, name, edits, author_of(req), wanted

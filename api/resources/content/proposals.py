@@ -25,7 +25,7 @@ from api.http.guard.proposal_access import (
     write_scope,
 )
 from api.http.request.override import read_override
-from api.http.request.parameters import read_name, read_number, read_text
+from api.http.request.parameters import read_commit, read_name, read_number
 from api.http.response import proposal_views
 from api.http.response.paging import write_window
 from api.http.response.proposal_views import Reader
@@ -132,7 +132,7 @@ class ProposalResource:
         """Remove the branch: 204; with `?head=` only if it is at this commit."""
         found = await read_visible(req, self._store, namespace, id)
         scope = _require_writable(req, namespace, found)
-        await run_in_thread(self._store.proposals.delete, namespace, id, scope, read_text(req, "head") or "")
+        await run_in_thread(self._store.proposals.delete, namespace, id, scope, read_commit(req, "head"))
         resp.status = 204
 
 

@@ -118,7 +118,8 @@ export function mountEditor(host: HTMLElement, options: EditorOptions): Editor {
 
 function attributes(label: string, invalid: boolean): Extension {
   return EditorView.contentAttributes.of({
-    "aria-label": label, "aria-describedby": "about", "aria-invalid": String(invalid), spellcheck: "false", autocapitalize: "off", autocorrect: "off",
+    // A tabindex tells checkers of accessibility that the box which scrolls has something that can be focused.
+    tabindex: "0", "aria-label": label, "aria-describedby": "about", "aria-invalid": String(invalid), spellcheck: "false", autocapitalize: "off", autocorrect: "off",
   });
 }
 

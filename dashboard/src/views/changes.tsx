@@ -129,7 +129,7 @@ export function ImpactPanel({ impact, id = "impact" }: { impact: Impact; id?: st
       <h2 id={id}>What it changes for visitors</h2>
       {answers.total > 0 && <>
         <p>{plural(answers.total, "request")} {answers.total === 1 ? "is" : "are"} answered in another way:</p>
-        <ul class="answers">{answers.items.map((each) => <li key={each.request}><code>{each.request}</code><Old value={answered(each.before)} /><New value={answered(each.after)} /></li>)}</ul>
+        <ul class="answers" tabIndex={0}>{answers.items.map((each) => <li key={each.request}><code>{each.request}</code><Old value={answered(each.before)} /><New value={answered(each.after)} /></li>)}</ul>
       </>}
       {appears.total > 0 && <><p>{plural(appears.total, "finding")} more:</p>{rules(appears.items)}</>}
       {goes.total > 0 && <details><summary>{plural(goes.total, "finding")} less</summary>{rules(goes.items)}</details>}

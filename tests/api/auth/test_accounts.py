@@ -201,6 +201,7 @@ def test_an_api_token_neither_makes_tokens_nor_changes_accounts(here: World) -> 
 def test_a_token_holds_only_what_its_giver_holds(held: list[Grant], wanted: list[Grant]) -> None:
     with TemporaryDirectory() as folder:
         here = world(Path(folder))
+        held = [*held, *everywhere("token:write")]
         giver = person(here, held)
         answer = code(lambda: here.services.tokens.create(giver, "t", wanted))
         if grant_problems(wanted):
