@@ -10,9 +10,9 @@ from schemathesis.config import SchemathesisConfig
 import schemas
 from tests.fuzz.examples import Known, add_examples
 
-# Refused for its caller, for what exists, or by rules that no schema can state: those of RE2, of names in Git, of two
+# Refused for its caller, for what exists (also by its If-Match), or by rules that no schema can state: those of RE2, of names in Git, of two
 # parameters that exclude each other. All other errors to what is valid by its schema are a fault.
-_ACCEPTED = ["2xx", "3xx", "400", "401", "403", "404", "409", "410", "422"]
+_ACCEPTED = ["2xx", "3xx", "400", "401", "403", "404", "409", "410", "412", "422"]
 # These send requests of their own, or remember former ones: tests/e2e/test_access.py is about them.
 _LEFT_OUT = (
     "ignored_auth",
