@@ -2,6 +2,7 @@
 
 from itertools import islice
 
+from content.cache import LruCache
 from gitstore.errors import SigningKeyUnusable
 from gitstore.git.repository import Repository
 from gitstore.layout import RELEASE_REF, CommitId
@@ -13,18 +14,24 @@ COMMITTER = f"Waypost <{SERVICE_EMAIL}>"
 _SEARCHED = 50  # commits on release: the others are pushes
 _BY_SERVICE = f"\ncommitter {COMMITTER} ".encode()
 _SIGNED = b"\ngpgsig "
+_signed: LruCache[CommitId, bool] = LruCache(1_000)
+"""Whether the service signed its newest commit of a release: asked by every write without a key, and the same for ever."""
 
 
 def require_unsigned_release(repository: Repository) -> None:
     """Raise SigningKeyUnusable where the newest commit of the service on release is signed."""
     release = repository.ref(RELEASE_REF)
-    commits = islice(repository.first_parents(release), _SEARCHED) if release else ()
-    newest = next((info.id for info in commits if is_by_service(repository, info.id)), None)
-    if newest and _SIGNED in _head_of(repository, newest):
+    if release and _signed.get(release, lambda: _is_signed(repository, release)):
         raise SigningKeyUnusable(
             "The service signs its commits on release, and no key is set here; nothing changed. Set WAYPOST_SIGNING_KEY, or "
             f"signing_key in waypost.toml, as for the service. To go on without signatures: WAYPOST_SIGNING_KEY={UNSIGNED}"
         )
+
+
+def _is_signed(repository: Repository, release: CommitId) -> bool:
+    commits = islice(repository.first_parents(release), _SEARCHED)
+    newest = next((info.id for info in commits if is_by_service(repository, info.id)), None)
+    return newest is not None and _SIGNED in _head_of(repository, newest)
 
 
 def is_by_service(repository: Repository, commit: CommitId) -> bool:
