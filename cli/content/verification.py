@@ -98,8 +98,9 @@ class Verifier:
         at = f"/versions/{quote(wanted, safe='')}" if wanted else ""
         answer = self._get(f"{self._project}{at}/manifest?digests=runs")
         manifest, signed = self._signed(answer, "manifest")
-        if (manifest.get("namespace"), manifest.get("project")) != self._place:
-            raise CommandFailed("The manifest is of another project. Do not trust this service.")
+        self._require_place(manifest, "manifest")
+        if wanted and not _is_version(manifest, wanted):
+            raise CommandFailed("The manifest is of another version. Do not trust this service.")
         lists = {name: self._compare(manifest, name, file) for name, file in held.items()}
         faults = [
             f"The {name} are not those that were published: {lists[name]}." for name in lists if _is_fault(lists[name])
@@ -128,12 +129,17 @@ class Verifier:
             raise CommandFailed(f"The {what} is not JSON.") from ex
         return found, signed
 
+    def _require_place(self, found: Mapping[str, Any], what: str) -> None:
+        if (found.get("namespace"), found.get("project")) != self._place:
+            raise CommandFailed(f"The {what} is of another project. Do not trust this service.")
+
     def _find_publish(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """Return who published, from the signed history; nothing where the token may not read it."""
         answer = self._get(f"{self._project}/history/{manifest['version']}")
         if answer.status in _HIDDEN:
             return {}
         found, _ = self._signed(answer, "history")
+        self._require_place(found, "history")
         if found.get("version") != manifest["version"]:
             raise CommandFailed("The history is of another version. Do not trust this service.")
         return {name: found.get(name) for name in _PEOPLE}
@@ -186,6 +192,11 @@ class Verifier:
 
 _FAULT = "their digest is another one"
 _NOT_OF = "in place of"
+
+
+def _is_version(manifest: Mapping[str, Any], wanted: str) -> bool:
+    """Tell whether a manifest is of a version: by its publish number, its commit or the beginning of that."""
+    return wanted == str(manifest["publishNumber"]) or str(manifest["version"]).startswith(wanted.lower())
 
 
 def _is_fault(result: str) -> bool:

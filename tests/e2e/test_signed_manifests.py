@@ -16,6 +16,8 @@ from gitstore.signatures.message_signature import InvalidMessage, verify_message
 from gitstore.signatures.web_key import load_web_key
 from tests.docs.blocks import blocks
 from tests.e2e.counted_signatures import COUNTER
+from tests.e2e.lying_proxy import LyingProxy, lying_proxy
+from tests.e2e.pusher import Pusher
 from tests.e2e.world import Place, World, open_world
 from tests.service import ROOT, WAYPOST, running, wait_until
 from tests.ssh_keys import SERVICE, Key, KeyMaker
@@ -99,10 +101,10 @@ def test_the_keys_are_public_and_cached(signing_world: World, keys: list[Key]) -
     signing_world.nobody.ask("GET", KEYS, 304, headers={"If-None-Match": answer.headers["etag"]})
 
 
-def verify(place: Place, *options: str) -> "subprocess.CompletedProcess[str]":
-    """Run `waypost verify` on a project."""
+def verify(place: Place, *options: str, at: str = "") -> "subprocess.CompletedProcess[str]":
+    """Run `waypost verify` on a project, of the service or `at` a proxy before it."""
     return subprocess.run(
-        [sys.executable, "-m", "cli.main", "verify", f"{place.world.service.url}{place.path}", *options],
+        [sys.executable, "-m", "cli.main", "verify", f"{at or place.world.service.url}{place.path}", *options],
         cwd=ROOT,
         env={**os.environ, "WAYPOST_TOKEN": place.world.token([Grant("*", "*", "*", "*")])},
         capture_output=True,
@@ -209,41 +211,127 @@ def test_without_a_key_nothing_is_signed(place: Place) -> None:
     assert "this service signs nothing" in done.stderr
 
 
-def test_the_example_of_the_documentation_proves_it_too(shop: Place, tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "how-to" / "verify-a-copy.md").read_text("utf-8")
-    (example,) = (block.text for block in blocks(text) if block.words == ("python", "example"))
-    held, keys = tmp_path / "held.json", tmp_path / "keys.json"
-    held.write_text(json.dumps(shop.get("/redirects")["items"]), "utf-8")
-    keys.write_text(json.dumps(shop.world.nobody.get(KEYS)), "utf-8")
-    token = shop.world.token([Grant("*", "*", "*", "*")])
+class Example:
+    """The program of the documentation, and what it is given: keys, and the lists that an agent holds."""
 
-    def run(path: str = shop.path) -> "subprocess.CompletedProcess[str]":
-        words = [sys.executable, "-c", example, f"{shop.world.service.url}{path}", str(keys), str(held)]
-        env = {**os.environ, "WAYPOST_TOKEN": token}
-        return subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+    def __init__(self, shop: Place, folder: Path) -> None:
+        text = (ROOT / "docs" / "how-to" / "verify-a-copy.md").read_text("utf-8")
+        (self.program,) = (block.text for block in blocks(text) if block.words == ("python", "example"))
+        self.shop, self.folder, self.version = shop, folder, str(shop.get("/version"))
+        self.given = {
+            "keys": shop.world.nobody.get(KEYS),
+            "redirects": shop.get("/redirects"),
+            "pages": shop.get("/pages"),
+        }
 
-    def refused(code: int, shown: str, path: str = shop.path) -> None:
-        done = run(path)
-        assert (done.returncode, done.stdout) == (code, ""), done.stderr
-        assert shown in done.stderr
-        assert "Traceback" not in done.stderr
+    def run(self, url: str = "", version: str = "", **given: Any) -> "subprocess.CompletedProcess[str]":
+        """Run the program, with some of its input replaced."""
+        files = [self.folder / f"{name}.json" for name in self.given]
+        for file, content in zip(files, {**self.given, **given}.values(), strict=True):
+            file.write_text(json.dumps(content), "utf-8")
+        words = [url or f"{self.shop.world.service.url}{self.shop.path}", version or self.version, *map(str, files)]
+        return subprocess.run(
+            [sys.executable, "-c", self.program, *words],
+            env={**os.environ, "WAYPOST_TOKEN": self.shop.world.token([Grant("*", "*", "*", "*")])},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
-    whole = shop.get("/redirects")
-    for content in (whole["items"], whole):
-        held.write_text(json.dumps(content), "utf-8")
-        done = run()
-        assert (done.returncode, done.stdout.strip()) == (0, shop.get("/version")), done.stderr
-    refused(3, "404", "/api/namespace/none/project/none")
-    whole["items"][0]["target"] = "https://evil.example/"
-    held.write_text(json.dumps(whole), "utf-8")
-    refused(1, "other redirects")
-    held.write_text(json.dumps(shop.get("/redirects", limit=1)), "utf-8")
-    refused(1, f"1 in place of {whole['total']}")
-    held.write_text("[", "utf-8")
-    refused(2, "held.json")
-    held.write_text(json.dumps(shop.get("/redirects")), "utf-8")
-    known = json.loads(keys.read_text("utf-8"))["keys"]
-    keys.write_text(json.dumps({"keys": known[1:]}), "utf-8")
-    refused(3, f"{known[0]['kid']} is not in {keys}")
-    keys.write_text(json.dumps({"keys": [{**known[0], "x": known[1]["x"]}]}), "utf-8")
-    refused(3, "signature is not valid")
+    def refused(self, shown: str, **changed: Any) -> None:
+        """Require that the program does not take what is changed for what was published."""
+        done = self.run(**changed)
+        assert (done.returncode, done.stdout) == (1, ""), done.stderr
+        assert shown in done.stderr.splitlines()[-1]
+
+
+@pytest.fixture
+def example(shop: Place, tmp_path: Path) -> Example:
+    """Return the example, with what was published."""
+    return Example(shop, tmp_path)
+
+
+def test_the_example_of_the_documentation_has_twenty_lines(example: Example) -> None:
+    lines = [line for line in example.program.splitlines() if line]
+    assert len(lines) == 20
+    assert max(map(len, lines)) <= 120
+    assert ";" not in example.program
+
+
+def test_the_example_proves_what_is_held_by_whom_and_from_which_commit(example: Example) -> None:
+    publish = example.shop.get("/history")["items"][0]
+    line = f"{publish['publishedBy']} published {example.version} at {publish['publishedAt']}\n"
+    done = example.run()
+    assert (done.returncode, done.stdout) == (0, line), done.stderr
+
+
+@pytest.mark.parametrize(("name", "field"), [("redirects", "target"), ("pages", "content")])
+def test_the_example_tells_a_changed_or_missing_rule_or_page(example: Example, name: str, field: str) -> None:
+    items = example.given[name]["items"]
+    changed = [{**items[0], field: "https://evil.example/"}, *items[1:]]
+    for held in (changed, items[1:]):
+        example.refused(f"Other {name}.", **{name: {"items": held}})
+
+
+def test_the_example_tells_the_version_of_another_publish(example: Example) -> None:
+    before = example.shop.get("/history")["items"][1]["version"]
+    example.refused("Other redirects.", version=before)
+
+
+def test_the_example_tells_a_key_that_is_not_trusted(example: Example) -> None:
+    current, former, *_ = example.given["keys"]["keys"]
+    example.refused("StopIteration", keys={"keys": [former]})
+    example.refused("InvalidSignature", keys={"keys": [{**current, "x": former["x"]}]})
+
+
+@pytest.fixture
+def proxy(shop: Place) -> Iterator[LyingProxy]:
+    """Run a proxy before the service."""
+    with lying_proxy(shop.world.service.url) as found:
+        yield found
+
+
+def refused_by_both(example: Example, proxy: LyingProxy, *shown: str) -> None:
+    """Require that the example and the command refuse what the proxy sends; `shown` are their last lines."""
+    example.refused(shown[0], url=f"{proxy.url}{example.shop.path}")
+    keys = example.folder / "keys.json"
+    done = verify(example.shop, "--keys", str(keys), "--version", example.version, at=proxy.url)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert shown[-1] in done.stderr
+
+
+@pytest.mark.parametrize("field", ["publishedBy", "version"])
+def test_a_changed_publisher_or_commit_is_told(example: Example, proxy: LyingProxy, field: str) -> None:
+    """Each alone: the publisher is in the history only, the commit in the manifest too."""
+    publish = example.shop.get("/history")["items"][0]
+    other = {"publishedBy": "Mallory <mallory@acme.example>", "version": "0" * 40}[field]
+    proxy.bodies[f'"{field}":"{publish[field]}"'] = f'"{field}":"{other}"'
+    refused_by_both(example, proxy, "InvalidSignature", "has another content than the one that was signed")
+
+
+def test_the_signed_publisher_of_another_publish_is_told(example: Example, proxy: LyingProxy) -> None:
+    before = example.shop.get("/history")["items"][1]["version"]
+    proxy.paths[f"/history/{example.version}"] = f"/history/{before}"
+    refused_by_both(example, proxy, f"project/shop {before}", "The history is of another version.")
+
+
+def test_the_signed_publisher_of_the_same_commit_elsewhere_is_told(
+    shop: Place, proxy: LyingProxy, tmp_path: Path
+) -> None:
+    """One commit can be a publish of two projects, or be imported into another namespace."""
+    shop.root.ask("POST", f"{shop.space}/projects", 201, json={"name": "other"})
+    clone = Pusher.of(shop, tmp_path / "clone")
+    rule = "redirects:\n  - {type: BASIC, source: /both, target: /new, status: 301}\n"
+    (clone.folder / "other" / "redirects.yaml").write_text(rule, "utf-8")
+    clone.commit("shop/redirects/both.yaml", rule)
+    clone.pushed("origin", "HEAD:release")
+    example = Example(shop, tmp_path)
+    assert example.run().returncode == 0
+    proxy.paths["/project/shop/history"] = "/project/other/history"
+    refused_by_both(example, proxy, f"project/other {example.version}", "The history is of another project.")
+
+
+def test_the_signed_manifest_of_another_version_is_told(example: Example, proxy: LyingProxy) -> None:
+    before = example.shop.get("/history")["items"][1]["version"]
+    proxy.paths[f"/versions/{example.version}"] = f"/versions/{before}"
+    refused_by_both(example, proxy, f"project/shop {before}", "The manifest is of another version.")

@@ -170,7 +170,7 @@ class History:
 
 
 class HistoryEntry:
-    """One publish; signed, so that the publisher can be shown elsewhere."""
+    """One publish; signed with its place, so that the publisher can be shown elsewhere."""
 
     def __init__(self, store: Store, signer: ManifestSigner) -> None:
         self._store = store
@@ -182,6 +182,8 @@ class HistoryEntry:
         publish, all_changes, files = await run_in_thread(self._store.publishes.read, namespace, project, version)
         changes = {kind: all_changes[kind] for kind in readable_kinds(req, namespace, project)}
         body = {
+            "namespace": namespace,
+            "project": project,
             **json_views.publish_record(publish),
             "files": json_views.files(files),
             "diff": json_views.changes(changes),
