@@ -25,8 +25,9 @@ export default function Transfer({ params }: ViewProps): JSX.Element {
   const of = ofView(params);
   return (
     <>
-      {may(of, "redirect", "write") && <Import of={of} />}
       {may(of, "redirect", "read") && <Export of={of} />}
+      {/* Last, since it grows as a file is read. */}
+      {may(of, "redirect", "write") && <Import of={of} />}
     </>
   );
 }

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ApiFault, get, patch, post, remove } from "../../api/client.ts";
+import type { components } from "../../api/schema.d.ts";
 import { Badge, Button, Copy, Empty, Failure, Field, Time } from "../../components/basics.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx";
@@ -9,13 +10,15 @@ import { toast } from "../../components/toast.tsx";
 import { me } from "../../api/session.ts";
 import { tellChanged } from "../../state/changes.ts";
 import { can } from "../../state/grants.ts";
-import { useLoad } from "../../state/load.ts";
+import { useLoad, type Loaded } from "../../state/load.ts";
 import { projectPath } from "../../state/project.ts";
 import { ask, place, withQuery } from "../../state/router.ts";
 import { plural } from "../../state/words.ts";
 import { ProjectSettings, REVIEWS } from "./project_settings.tsx";
 import { SettingsPage } from "./settings_page.tsx";
 import { UpstreamForm } from "./upstream_form.tsx";
+
+type UpstreamState = components["schemas"]["upstream.schema"];
 
 const close = (): void => ask({ edit: "", name: "", upstream: "", project: "" });
 
@@ -75,6 +78,7 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
   const path = { namespace: name };
   const found = useLoad(name, (signal) => get("/api/namespace/{namespace}", { path, signal }));
   const projects = useLoad(`projects of ${name}`, (signal) => get("/api/namespace/{namespace}/projects", { path, query: { limit: 1000 }, signal }));
+  const upstream = useUpstream(name);
   const [project, setProject] = useState("");
   const [title, setTitle] = useState("");
   const [review, setReview] = useState("optional");
@@ -108,13 +112,14 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
     toast(`The namespace ${name} is archived. It can be restored below.`);
     close();
   });
+  const known = [found, projects, upstream].every((each) => each.data ?? each.error); // at once, so that nothing moves
   return (
     <FormDialog title={`Namespace ${name}`} dirty={project + title !== "" || description !== null} onClose={close} class="wide">
-      <div class="form">
+      {!known ? <p class="quiet">Reading the namespace …</p> : <div class="form">
         <Refusal text={call.faults.text} />
         {found.error && <Failure error={found.error} retry={found.reload} />}
         <p class="secret"><code>git clone {clone}</code><Copy text={`git clone ${clone}`} label="Copy the clone command" /></p>
-        <Upstream name={name} />
+        <Upstream name={name} found={upstream} />
         <h3>Projects</h3>
         {projects.error && <Failure error={projects.error} retry={projects.reload} />}
         {projects.data?.total === 0 && <p class="quiet">None yet.</p>}
@@ -131,16 +136,20 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
           <p class="actions"><Button disabled={call.busy || description === null} onClick={describe}>Save the description</Button><a class="button plain" href={`/dashboard/settings/webhooks?namespace=${encodeURIComponent(name)}`}>Webhooks</a></p>
           <Field label={`To archive it, write its name: ${name}`} name="confirm" value={confirmed} onInput={setConfirmed} help="Agents get nothing of it any more. It can be restored." />
           <p class="actions"><Button kind="danger" disabled={call.busy || confirmed !== name} onClick={archive}>Archive the namespace</Button></p></>}
-      </div>
+      </div>}
     </FormDialog>
   );
 }
 
-function Upstream({ name }: { name: string }): JSX.Element | null {
-  const path = { namespace: name };
+/** Read the upstream of a namespace, where the address asks for it. */
+function useUpstream(namespace: string): Loaded<{ held: UpstreamState | null }> {
   // The list has no sign of an upstream, and a 404 of the one without one would be an error in the console.
   const asked = place.value.query.get("upstream") === "shown"; // as Git hosts link to it
-  const found = useLoad(`upstream of ${name} ${String(asked)}`, async (signal) => (asked ? get("/api/namespace/{namespace}/upstream", { path, signal }) : null));
+  return useLoad(`upstream of ${namespace} ${String(asked)}`, async (signal) => ({ held: asked ? await get("/api/namespace/{namespace}/upstream", { path: { namespace }, signal }) : null }));
+}
+
+function Upstream({ name, found }: { name: string; found: ReturnType<typeof useUpstream> }): JSX.Element {
+  const path = { namespace: name };
   const [ending, setEnding] = useState(false);
   const call = useCall();
   const writes = can(me.value, "namespace", "write", name);
@@ -154,13 +163,12 @@ function Upstream({ name }: { name: string }): JSX.Element | null {
     toast("The upstream is removed. Nothing changes on either side.");
     ask({ upstream: "" });
   };
-  if (!asked) return <p class="actions"><Button onClick={() => ask({ upstream: "shown" })}>Show the upstream</Button></p>;
   const none = found.error instanceof ApiFault && found.error.status === 404;
   if (none) return <section class="panel" aria-label="Upstream"><p class="quiet">No upstream: this service alone has the namespace.</p>
     {writes && <p class="actions"><Button onClick={() => ask({ upstream: "edit" })}>Set an upstream</Button></p>}</section>;
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
-  if (!found.data) return null;
-  const { url, mode, status, ahead, behind, fault, syncedAt, branches, suspended } = found.data;
+  if (!found.data?.held) return <p class="actions"><Button disabled={found.busy} onClick={() => ask({ upstream: "shown" })}>Show the upstream</Button></p>;
+  const { url, mode, status, ahead, behind, fault, syncedAt, branches, suspended } = found.data.held;
   const refused = branches.filter((each) => each.fault);
   return (
     <section class="panel" aria-label="Upstream"><p class="facts"><Badge tone={status === "synced" ? "good" : status === "failing" ? "bad" : "warn"}>{status}</Badge><code>{url}</code><span>{mode}, synced <Time at={syncedAt} /></span>

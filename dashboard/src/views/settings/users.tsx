@@ -10,7 +10,7 @@ import { offset, PAGE, Pages, Search, Table, type Column } from "../../component
 import { toast } from "../../components/toast.tsx";
 import { me } from "../../api/session.ts";
 import { can } from "../../state/grants.ts";
-import { useLoad } from "../../state/load.ts";
+import { useLoad, type Loaded } from "../../state/load.ts";
 import { keepPage } from "../../state/project.ts";
 import { place } from "../../state/router.ts";
 import { SettingsPage } from "./settings_page.tsx";
@@ -38,6 +38,8 @@ export default function Users(): JSX.Element {
   const other = found.data && !listed && edit && edit !== "new" ? edit : "";
   const one = useLoad(`user ${other}`, async (signal) => (other ? get("/api/user/{id}", { path: { id: other }, signal }) : null));
   const user = listed ?? (String(one.data?.id) === edit ? one.data : null);
+  const roles = useLoad("roles", (signal) => get("/api/roles", { query: { limit: 100 }, signal }));
+  const known = roles.data ?? roles.error; // before the form opens: it would grow above what one reads
   return (
     <SettingsPage title="Users">
       <div class="filters" role="search"><Search label="Search the names" />{writes && <Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a user</Button>}</div>
@@ -46,14 +48,19 @@ export default function Users(): JSX.Element {
       {found.data && (found.data.total ? <><Table label="Users" columns={COLUMNS} items={found.data.items} id={(each) => String(each.id)} busy={found.busy} /><Pages total={found.data.total} /></>
         : <Empty title="No user fits" />)}
       {(found.data ?? found.error) && <OpenId />}
-      {edit === "new" && writes && <Form key="new" user={null} done={found.reload} />}
-      {user && <Form key={edit} user={user} done={found.reload} />}
+      {edit === "new" && writes && known && <Form key="new" user={null} roles={roles} done={found.reload} />}
+      {user && known && <Form key={edit} user={user} roles={roles} done={found.reload} />}
     </SettingsPage>
   );
 }
 
-function Form({ user, done }: { user: User | null; done: () => void }): JSX.Element {
-  const roles = useLoad("roles", (signal) => get("/api/roles", { query: { limit: 100 }, signal }));
+interface FormProps {
+  user: User | null;
+  roles: Loaded<components["schemas"]["role-list.schema"]>;
+  done: () => void;
+}
+
+function Form({ user, roles, done }: FormProps): JSX.Element {
   const [values, setValues] = useState({ username: user?.username ?? "", password: "", firstname: user?.firstname ?? "", lastname: user?.lastname ?? "", active: user?.active ?? true });
   const [held, setHeld] = useState<readonly string[]>(user?.roles ?? []);
   const [touched, setTouched] = useState(false);
@@ -105,7 +112,7 @@ function Form({ user, done }: { user: User | null; done: () => void }): JSX.Elem
         {writes && <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>{user ? "Save" : "Add the user"}</Button>
           {user && <Button kind="danger" disabled={call.busy} onClick={() => setAsked(true)}>Remove the account</Button>}</p>}
       </form>
-      {user && <><UserSessions id={String(user.id)} /><Identity id={String(user.id)} writes={writes} /></>}
+      {user && <div class="ending"><Identity id={String(user.id)} writes={writes} /><UserSessions id={String(user.id)} /></div>}
     </FormDialog>
     {asked && user && <Confirm title={`Remove the account ${user.username}?`} action="Remove the account" work={drop} close={() => setAsked(false)}>
       <p>{user.firstname || user.lastname ? <><bdi>{user.firstname} {user.lastname}</bdi> is</> : "They are"} signed out everywhere, and personal tokens end. What they published stays in the history. To keep the account, let it not sign in.</p></Confirm>}</>
@@ -120,7 +127,7 @@ function UserSessions({ id }: { id: string }): JSX.Element {
     found.reload();
   });
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
-  if (!found.data) return <p class="quiet" />;
+  if (!found.data) return <p class="quiet">Reading the sessions …</p>;
   return (
     <section aria-label="Sessions">
       <Refusal text={call.faults.text} />
