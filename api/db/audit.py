@@ -214,7 +214,7 @@ def find_token_owners(connection: Connection, tokens: Collection[int]) -> dict[i
 
 
 def has_entry(connection: Connection, event: str, request: str) -> bool:
-    """Tell whether an event of a request has an entry."""
+    """Tell whether an event of a request has an entry, by an index: a long trail makes it no slower."""
     query = select(audit.c.id).where(audit.c.event == event, audit.c.request == request).limit(1)
     return connection.execute(query).first() is not None
 

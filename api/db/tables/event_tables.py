@@ -27,6 +27,7 @@ audit = Table(
     Column("token_name", String(100)),
     Index("audit_by_time", "at"),
     Index("audit_by_event", "event"),
+    Index("audit_by_request", "request", "event"),
     sqlite_autoincrement=True,
 )
 

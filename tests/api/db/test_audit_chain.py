@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from api.db.audit import Actor, AuditEntry, AuditEvent, record
+from api.db.audit import Actor, AuditEntry, AuditEvent, has_entry, record
 from api.db.audit_chain import Link, dump_body, hash_body, read_head, read_rows
 from api.db.audit_check import ChainReport, check_chain
 from api.db.audit_checkpoints import CheckpointKeys
@@ -23,7 +23,7 @@ ADA = Actor("user", 1, "ada")
 WRITER = """
 import sys
 from datetime import UTC, datetime
-from api.db.audit import Actor, AuditEntry, AuditEvent, record
+from api.db.audit import Actor, AuditEntry, AuditEvent, has_entry, record
 from api.db.database import Database
 database = Database(sys.argv[1], 30.0)
 number = 0
@@ -196,3 +196,19 @@ def test_nodes_on_one_postgres_neither_fork_the_chain_nor_lose_rows(tmp_path: Pa
         state = open_state_store(tmp_path, url)
         race(state, url)
         state.close()
+
+
+def test_an_entry_is_found_by_its_request_in_a_long_trail_as_in_a_short_one(state: StateStore) -> None:
+    """Guard: each push by path or SSH is looked up under the lock of all writers, among all pushes before it."""
+    with state.database.writing() as connection:
+        for number in range(500):
+            record(connection, AuditEntry(AT, AuditEvent.PUSH_REQUESTED, ADA, "acme", request=f"push-{number}"))
+    steps = list[int]()
+    with state.database.reading() as connection:
+        driver = connection.connection.driver_connection
+        assert driver
+        driver.set_progress_handler(lambda: steps.append(1), 1)
+        found = [has_entry(connection, AuditEvent.PUSH_REQUESTED, f"push-{number}") for number in (0, 499, 500)]
+        driver.set_progress_handler(None, 1)
+    assert found == [True, True, False]
+    assert len(steps) < 300
