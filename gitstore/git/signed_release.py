@@ -15,7 +15,7 @@ _SEARCHED = 50  # commits on release: the others are pushes
 _BY_SERVICE = f"\ncommitter {COMMITTER} ".encode()
 _SIGNED = b"\ngpgsig "
 _signed: LruCache[CommitId, bool] = LruCache(1_000)
-"""Whether the service signed its newest commit of a release: asked by every write without a key, and the same for ever."""
+"""Whether the service signed its newest commit of a release: asked by every write without a key, whose answer never changes."""
 
 
 def require_unsigned_release(repository: Repository) -> None:

@@ -9,6 +9,7 @@ from gitstore.drafts.drafts import DraftState
 from gitstore.errors import Conflicts, NothingToPublish
 from gitstore.git.transaction import Transaction
 from gitstore.layout import TreeId
+from gitstore.merge.file_texts import FileTexts
 from gitstore.merge.merging import MergedFiles, MergeTrees, merge_trees
 
 
@@ -33,7 +34,8 @@ def merged_tree(compiler: Compiler, transaction: Transaction, state: DraftState,
         return state.tree
     merged = merge_draft(compiler, state, ids)
     if merged.conflicts:
-        raise Conflicts(_conflict_text(merged.conflicts), merged.conflicts)
+        shown = FileTexts(compiler.repository).add(state.name.project, merged.conflicts)
+        raise Conflicts(_conflict_text(merged.conflicts), shown)
     return write_merged(transaction, state, merged)
 
 

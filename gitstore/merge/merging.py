@@ -3,7 +3,7 @@
 A file that only one side changed is taken whole; in a file with merged rules, only their lines change.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -30,6 +30,8 @@ from gitstore.merge.page_bodies import (
 )
 from gitstore.yamlfiles.dump import new_file
 from gitstore.yamlfiles.rewrite import rewrite
+
+_Changed = dict[str, BlobId | bytes | None]
 
 
 def require_mergeable(snapshot: Snapshot, kind: Kind, paths: Collection[str]) -> None:
@@ -59,14 +61,12 @@ def _twice(kind: Kind, identity: str, first: str, place: tuple[str, int]) -> Inv
     )
 
 
-_MOST_TEXT = 65_536  # bytes of a file in conflict that is shown
-
-_Changed = dict[str, BlobId | bytes | None]
-
-
 @dataclass(frozen=True, slots=True)
 class MergedFiles:
-    """The changes to release's tree of the project, by path (None: remove), and the unresolved conflicts."""
+    """The changes to release's tree of the project, by path (None: remove), and the unresolved conflicts.
+
+    A conflict of a file has the ids of its contents: `file_texts` adds the texts where they are shown.
+    """
 
     files: Mapping[str, BlobId | bytes | None]
     conflicts: Sequence[dict[str, object]]
@@ -121,9 +121,7 @@ class _TreeMerger:
     def _file_conflict(self, path: str, blobs: Sequence[BlobId | None]) -> dict[str, object]:
         base, release, draft = blobs
         ids = {"base": base, "release": release, "draft": draft}
-        texts = _read_texts(ids, self._compiler.repository.blob)
-        shown: dict[str, object] = {"kind": "file", "file": f"{self._project}/{path}", "field": "", **ids}
-        return {**shown, "texts": texts} if texts else shown
+        return {"kind": "file", "file": f"{self._project}/{path}", "field": "", **ids}
 
     def _is_decided(self, path: str, release: BlobId | None) -> bool:
         return self._decisions.covers("file", f"{self._project}/{path}", "", release)
@@ -236,14 +234,3 @@ def _blobs(compiler: Compiler, tree: TreeId | None) -> dict[str, BlobId]:
 
 def _snapshot(compiler: Compiler, project: str, tree: TreeId | None) -> Snapshot | None:
     return compiler.snapshot(project, tree) if tree else None
-
-
-def _read_texts(blobs: Mapping[str, BlobId | None], read: Callable[[BlobId], bytes]) -> dict[str, str | None] | None:
-    """Return the contents of a file on each side, None where it has no such file; None if one is long, or no text."""
-    found = {side: None if blob is None else read(blob) for side, blob in blobs.items()}
-    try:
-        if all(data is None or len(data) <= _MOST_TEXT for data in found.values()):
-            return {side: None if data is None else data.decode() for side, data in found.items()}
-    except UnicodeDecodeError:
-        pass
-    return None

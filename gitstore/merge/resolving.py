@@ -48,6 +48,7 @@ from gitstore.merge.choices import (
     match_choices,
 )
 from gitstore.merge.draft_merge import write_merged
+from gitstore.merge.file_texts import FileTexts
 from gitstore.merge.merging import MergedFiles, MergeTrees, merge_trees
 from gitstore.merge.page_bodies import with_project_path, with_written_path
 
@@ -175,7 +176,8 @@ def resolve(compiler: Compiler, transaction: Transaction, request: ResolveReques
         head: CommitId | None = commit_draft(transaction, state, tree, request.author, text)
     else:
         head = _merge_release_in(transaction, state, merged, request.author, len(chosen))
-    return ResolveResult(head, len(chosen), merged.conflicts)
+    rest = FileTexts(compiler.repository).add(state.name.project, merged.conflicts)
+    return ResolveResult(head, len(chosen), rest)
 
 
 def _merge(compiler: Compiler, state: DraftState, tree: TreeId | None, settled: Sequence[Decision]) -> MergedFiles:

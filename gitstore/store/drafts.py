@@ -51,6 +51,7 @@ from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
 from gitstore.layout import CommitId, TreeId
 from gitstore.merge.draft_merge import merge_draft
+from gitstore.merge.file_texts import FileTexts
 from gitstore.merge.resolving import ResolveRequest, ResolveResult, resolve
 from gitstore.publish.authorship import ReviewSubject
 from gitstore.publish.code_owners import read_owned_subject
@@ -133,10 +134,11 @@ class Drafts(Component):
         under_review = read_owned_subject(compiler, state)
         files = file_changes(compiler, state.name.project, state.base_tree, state.tree)
         try:
-            conflicts = merge_draft(compiler, state).conflicts
+            merged = merge_draft(compiler, state)
         except Invalid as ex:
             return DraftReport(state, counts, ex.problems, (), under_review, files)
         over_budget = find_budget_problems(before, working, compiler.limits)
+        conflicts = FileTexts(compiler.repository).add(state.name.project, merged.conflicts)
         in_files_only = bool(conflicts or over_budget)
         found = working.problems if in_files_only else compiler.lint(state.name.project, working.tree)
         problems = [*over_budget, *found]

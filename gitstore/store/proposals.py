@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from content.cache import LruCache
@@ -11,6 +12,7 @@ from gitstore.errors import StoreError
 from gitstore.git.refs import list_proposals
 from gitstore.git.repository import Author
 from gitstore.layout import CommitId
+from gitstore.merge.file_texts import FileTexts
 from gitstore.proposals import branches
 from gitstore.proposals.proposal import Proposal, ProposalKey, read_proposal, read_proposals
 from gitstore.proposals.publishing import (
@@ -68,6 +70,14 @@ class Proposals(Component):
         """Return the report on the proposal with an id."""
         [found] = self.reports(namespace, [self.read(namespace, wanted)])
         return found
+
+    def report_with_texts(self, namespace: str, proposal: Proposal) -> ProposalReport:
+        """Return the report on a proposal with the texts of its files in conflict, which is not cached."""
+        [found] = self.reports(namespace, [proposal])
+        with self._access.reading(namespace) as compiler:
+            texts = FileTexts(compiler.repository)
+            projects = [replace(each, conflicts=texts.add(each.name, each.conflicts)) for each in found.projects]
+        return replace(found, projects=projects)
 
     def identities(
         self, namespace: str, proposal: Proposal, wanted: Collection[tuple[str, Kind, str]]

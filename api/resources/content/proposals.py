@@ -251,11 +251,11 @@ def _override(req: Request, namespace: str, project: str, proposal: Proposal, re
 async def _show(
     req: Request, store: Store, reviews: Reviews, stale_days: int, namespace: str, found: Proposal
 ) -> dict[str, Any]:
-    reports: list[ProposalReport] = await run_in_process(store.proposals.reports, namespace, [found])
-    known = await _find_reviews(req, reviews, namespace, reports)
+    report: ProposalReport = await run_in_process(store.proposals.report_with_texts, namespace, found)
+    known = await _find_reviews(req, reviews, namespace, [report])
     sources = await run_in_thread(store.upstreams.sources, namespace)
-    shown = proposal_views.detail(reports[0], _reader(req, namespace, found), _oldest(stale_days), sources)
-    return _with_reviews(shown, reports[0], known)
+    shown = proposal_views.detail(report, _reader(req, namespace, found), _oldest(stale_days), sources)
+    return _with_reviews(shown, report, known)
 
 
 def _reader(req: Request, namespace: str, proposal: Proposal) -> Reader:

@@ -125,5 +125,5 @@ function FileValue({ conflict, side }: { conflict: Conflict; side: Side }): JSX.
   if (blob === null) return <span>removed</span>;
   const text = texts?.[side];
   if (isText(text)) return <Lines old={texts?.base ?? ""} now={text} />;
-  return <span class="quiet">Another content, which is not shown here: it is long, no text, or has rules that you may not read. Git shows it: <code>git cat-file -p {shownValue(blob).slice(0, 12)}</code></span>;
+  return <span class="quiet">Another content, which is not shown here: it is long, one of many, no text, or has rules that you may not read. Git shows it: <code>git cat-file -p {shownValue(blob).slice(0, 12)}</code></span>;
 }

@@ -6,6 +6,9 @@ from content.records.vocabulary import Kind, RedirectStatus
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Delete
 from gitstore.errors import Conflicts, Invalid
+from gitstore.git.repository import Repository
+from gitstore.layout import BlobId
+from gitstore.merge import file_texts
 from tests.gitstore.fixtures import MAIN, SHOP, SPACE, Place, page, put, redirect, yaml
 
 OTHER = DraftName(SHOP, "other")
@@ -198,7 +201,49 @@ def test_settings_changed_on_both_sides_are_a_conflict_of_the_file(written: Plac
     written.push({"shop/project.yaml": "project: {title: Theirs}\n"})
     with pytest.raises(Conflicts) as caught:
         written.publish()
-    assert [each["file"] for each in caught.value.conflicts] == ["shop/project.yaml"]
+    [conflict] = caught.value.conflicts
+    assert conflict["file"] == "shop/project.yaml"
+    sides = [written.file("shop/project.yaml", at) for at in ("release~1", "release", "draft/shop/main")]
+    assert conflict["texts"] == dict(zip(("base", "release", "draft"), sides, strict=True))
+    assert [each["texts"] for each in written.store.drafts.report(SPACE, MAIN).conflicts] == [conflict["texts"]]
+
+
+def test_conflicts_are_counted_without_the_texts_of_the_files(written: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard: a list of drafts read three whole files for each disputed one."""
+    written.push({"shop/page.html": "Mine\n"}, to="draft/shop/main")
+    written.push({"shop/page.html": "Theirs\n"})
+    read = list[str]()
+    blob = Repository.blob
+
+    def note(repository: Repository, blob_id: BlobId) -> bytes:
+        read.append(blob_id)
+        return blob(repository, blob_id)
+
+    monkeypatch.setattr(Repository, "blob", note)
+    [(_, head)] = written.store.drafts.heads({SPACE: [SHOP]})
+    opened = written.store.drafts.read_open(SPACE, head)
+    assert opened
+    assert opened.conflicts == 1
+    mine, theirs = (written.git("rev-parse", f"{branch}:shop/page.html") for branch in ("draft/shop/main", "release"))
+    assert not {mine, theirs} & {*read}
+
+
+def test_the_texts_of_conflicts_are_bounded(written: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the length of a file, and by the number of files and bytes of all."""
+    names = [f"shop/{number}.html" for number in range(23)]
+    written.push({**dict.fromkeys(names, "Mine\n"), "shop/.html": "x" * 65_537}, to="draft/shop/main")
+    written.push({**dict.fromkeys(names, "Theirs\n"), "shop/.html": "Theirs\n"})
+
+    def shown() -> list[bool]:
+        with pytest.raises(Conflicts) as caught:
+            written.publish()
+        return ["texts" in each for each in caught.value.conflicts]
+
+    assert (len(shown()), sum(shown()), shown()[0]) == (24, 20, False)
+    monkeypatch.setattr(
+        file_texts, "_MOST_READ", 65_540
+    )  # the long one, and a short one of which a second side is read
+    assert sum(shown()) == 0
 
 
 def test_what_others_published_meanwhile_is_kept(written: Place) -> None:
