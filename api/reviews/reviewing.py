@@ -56,7 +56,10 @@ class ReviewStatement(NamedTuple):
 
 
 class Override(NamedTuple):
-    """A publish of a draft without its approval: actor, reason and head; `origin` if it is known."""
+    """A publish of a draft without its approval: actor, reason and head; `origin` if it is known.
+
+    The project of the draft is empty where only files beside the projects change.
+    """
 
     actor: Actor
     draft: DraftKey
@@ -209,13 +212,14 @@ class Reviews:
         """Record in the audit trail, before the attempt, a publish without an approval."""
         self._record(override, AuditEvent.OVERRIDE_ASKED, {})
 
-    def note_override(self, override: Override, version: str, number: int) -> None:
-        """Record in the audit trail a finished publish without an approval.
+    def note_override(self, override: Override, version: str, number: int | None) -> None:
+        """Record in the audit trail a finished publish without an approval; one of files beside the projects has no number.
 
         A failure is logged: the publish is live, its commit names the override, and `ask_override` recorded it before.
         """
+        numbered = {} if number is None else {"publishNumber": number}
         try:
-            self._record(override, AuditEvent.APPROVAL_OVERRIDDEN, {"version": version, "publishNumber": number})
+            self._record(override, AuditEvent.APPROVAL_OVERRIDDEN, {"version": version, **numbered})
         except (StoreError, OSError) as ex:
             _log.warning("override_not_recorded", namespace=override.draft.namespace, version=version, exc_info=ex)
 
@@ -250,7 +254,9 @@ class Reviews:
         detail = {"reason": reason, "head": head, **result} | (
             {OPERATOR_NAME: origin.operator} if origin.operator else {}
         )
-        entry = AuditEntry(self.clock(), event, actor, key.draft, detail, key.namespace, key.project, origin.address)
+        entry = AuditEntry(
+            self.clock(), event, actor, key.draft, detail, key.namespace, key.project or None, origin.address
+        )
         with self.database.writing() as connection:
             audit.record(connection, entry)
 

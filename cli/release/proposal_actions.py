@@ -38,7 +38,7 @@ from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound
 from gitstore.layout import BRANCH_PREFIX, proposal_id
 from gitstore.proposals.proposal import Proposal
-from gitstore.proposals.publishing import MergeRequest, MergeResult
+from gitstore.proposals.publishing import BESIDE, MergeRequest, MergeResult
 from gitstore.publish.approval import read_reason
 from gitstore.pushes.push import Scope
 from gitstore.store.store import Store
@@ -182,12 +182,11 @@ def _merge(
     missing = [project for project in found.projects if not request.scopes.override.covers(project)]
     if missing:
         raise Forbidden(f"The user {publisher.name} does not hold project:override in {', '.join(missing)}.")
-    overrides = {project: _override(publisher, namespace, project, found, request) for project in found.projects}
-    for override in overrides.values():
-        reviews.ask_override(override)
+    for project in found.projects or BESIDE:
+        reviews.ask_override(_override(publisher, namespace, project, found, request))
     merged = store.proposals.merge(namespace, request, verdicts)
-    for project, published in merged.projects.items():
-        reviews.note_override(overrides[project], published.version, published.number)
+    for project, number in merged.numbers.items():
+        reviews.note_override(_override(publisher, namespace, project, found, request), merged.commit, number)
     return merged
 
 

@@ -49,12 +49,16 @@ ProjectVerdicts = Callable[[str, ReviewSubject], Sequence[Verdict]]
 class Scopes(NamedTuple):
     """The projects in which a caller may publish, override the policy, and change the project itself.
 
-    Files beside the projects need `change` everywhere.
+    Files beside the projects need `change` everywhere, and for an override `override` everywhere.
     """
 
     publish: Scope
     override: Scope
     change: Scope
+
+
+BESIDE = ("",)
+"""In the place of the projects of a proposal that changes only files beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +77,18 @@ class MergeRequest:
 
 
 class MergeResult(NamedTuple):
-    """A merged proposal: its head, the commit on release, and the publish of each project.
-
-    `signers` is the change of the file `allowed_signers`, None without one, and for a merge that is repeated.
-    """
+    """A merged proposal: its head, the commit on release, and the publish of each project."""
 
     id: str
     branch: str
     head: CommitId
     commit: CommitId
     projects: Mapping[str, PublishResult]
+
+    @property
+    def numbers(self) -> Mapping[str, int | None]:
+        """The publish number of each project; that of BESIDE is None, where no project changed."""
+        return {name: each.number for name, each in self.projects.items()} or dict.fromkeys(BESIDE)
 
 
 def no_project_verdicts(_project: str, _subject: ReviewSubject) -> Sequence[Verdict]:
@@ -146,6 +152,10 @@ def _require_scopes(transaction: Transaction, request: MergeRequest, proposal: P
     scopes = request.scopes
     if proposal.changes_files and not scopes.change.everywhere:
         raise _missing("project:write", "every project, since it changes files beside the projects")
+    if (
+        proposal.changes_files and request.override and not scopes.override.everywhere
+    ):  # the signers of all projects are there
+        raise _missing("project:override", "every project, since it changes files beside the projects")
     for name in proposal.projects:
         if not scopes.publish.covers(name):
             raise _missing("project:publish", name)

@@ -79,17 +79,30 @@ def require_signed_branch(transaction: Transaction, release: CommitId, ends: tup
         return
     own = (AllowedSigner(SERVICE_EMAIL, transaction.signer.public),) if transaction.signer else ()
     for info in commits_between(transaction, *ends):
-        before = transaction.commit(info.parents[0]).tree if info.parents else None
-        reason = policy.find_requirement(before, info.tree)
+        reason = _find_requirement(transaction, policy, info)
         if reason and not (transaction.signer is None and is_by_service(transaction, info.id)):
-            _require_signature(policy, info, own, reason)
+            _require_signature(transaction, policy, info, (own, reason))
 
 
-def _require_signature(policy: SignaturePolicy, info: CommitInfo, own: Sequence[AllowedSigner], reason: str) -> None:
+def _find_requirement(repository: Repository, policy: SignaturePolicy, info: CommitInfo) -> str:
+    """Return why a commit needs a signature: a merge does if it differs from any parent, which may be an old release."""
+    befores: Sequence[TreeId | None] = [repository.commit(parent).tree for parent in info.parents] or [None]
+    return next((reason for before in befores if (reason := policy.find_requirement(before, info.tree))), "")
+
+
+def _require_signature(
+    transaction: Transaction, policy: SignaturePolicy, info: CommitInfo, found: tuple[Sequence[AllowedSigner], str]
+) -> None:
+    own, reason = found
     try:
         policy.verify(info, own)
     except Unsigned as ex:
         fix = "Sign the commits of the branch and push it again, or publish with an override and its reason."
+        if is_by_service(transaction, info.id):
+            fix = (
+                f"The service is its committer: if its key was replaced, list the former one as {SERVICE_EMAIL} in {FILE}, or "
+                "publish with an override and its reason."
+            )
         raise SignatureRequired(f"The commit {info.id[:_SHOWN]} {ex}. {reason} {fix}") from ex
     except InvalidSigners as ex:
         fix = f"Fix {FILE} on release, or publish with an override and its reason."

@@ -289,6 +289,21 @@ def test_an_override_needs_its_grant_and_is_audited(world: World, tmp_path: Path
     assert {AuditEvent.OVERRIDE_ASKED, AuditEvent.APPROVAL_OVERRIDDEN} <= set(events)
 
 
+def test_an_override_for_files_beside_the_projects_is_audited(world: World, tmp_path: Path) -> None:
+    shop = world.place()
+    clone = Clone.of(shop.repository, tmp_path / "clone")
+    clone.write("README.md", "Ours\n")
+    clone.commit()
+    clone.push("words")
+    admin = shop.as_(world.person("admin"))
+    admin.root.ask("POST", path_of(shop, "words", "/merge"), 200, json={"override": "outage"})
+    with world.services.state.database.reading() as connection:
+        entries, _ = list_entries(connection, 500, 0)
+    found = [each for each in entries if each.namespace == shop.namespace and "overrid" in each.event]
+    assert {each.event for each in found} == {AuditEvent.OVERRIDE_ASKED, AuditEvent.APPROVAL_OVERRIDDEN}
+    assert {(each.project, each.detail["reason"]) for each in found} == {(None, "outage")}
+
+
 def test_release_is_merged_into_the_branch(place: Place, push: Push) -> None:
     place.published("/a")
     head = push("sale", {"shop/redirects.yaml": rules("/a", "/mine")})

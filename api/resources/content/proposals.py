@@ -40,7 +40,7 @@ from content.records.problem import Problem
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import Conflicts, Invalid, NotFound
 from gitstore.proposals.proposal import Proposal
-from gitstore.proposals.publishing import MergeRequest, MergeResult
+from gitstore.proposals.publishing import BESIDE, MergeRequest, MergeResult
 from gitstore.proposals.report import ProposalReport
 from gitstore.pushes.push import Scope
 from gitstore.store.store import Store
@@ -217,15 +217,15 @@ class ProposalMerge:
         require_covered(principal, namespace, proposal, scopes.publish, "project:publish")
         if request.override:
             require_covered(principal, namespace, proposal, scopes.override, "project:override")
-            for project in proposal.projects:
+            for project in proposal.projects or BESIDE:
                 await run_in_thread(self._reviews.ask_override, _override(req, namespace, project, proposal, request))
 
     async def _note_override(
         self, req: Request, namespace: str, proposal: Proposal, request: MergeRequest, found: MergeResult
     ) -> None:
-        for project, published in found.projects.items():
+        for project, number in found.numbers.items():
             override = _override(req, namespace, project, proposal, request)
-            await run_in_thread(self._reviews.note_override, override, published.version, published.number)
+            await run_in_thread(self._reviews.note_override, override, found.commit, number)
 
 
 async def read_visible(req: Request, store: Store, namespace: str, wanted: str) -> Proposal:

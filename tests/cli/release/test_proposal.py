@@ -120,6 +120,9 @@ def test_an_override_needs_words_and_the_grant(store: Store, pushed: str) -> Non
     invoke_ok("proposal", "merge", SPACE, ID, "--override", "outage", "--head", pushed)
     publishes, _ = store.publishes.history(SPACE, "sale", 0, 1)
     assert publishes[0].override == "outage"
+    rows = list(map(json.loads, invoke_ok("audit", "export").out.splitlines()))
+    noted = [row["project"] for row in rows if row.get("event") == "approval_overridden"]
+    assert sorted(noted) == ["blog", "sale"]
 
 
 def test_conflicts_and_problems_are_printed(store: Store, tmp_path: Path) -> None:

@@ -200,6 +200,20 @@ def test_new_projects_and_files_beside_need_more_than_publishing(two: Place) -> 
     merge(two, "new", scopes=Scopes(ALL, none, Scope(projects=frozenset({"news"}))))
 
 
+def test_an_override_for_files_beside_needs_its_grant_everywhere(two: Place) -> None:
+    """They hold the signers of all projects, so the projects that a proposal changes tell nothing."""
+    propose(two, "words", {"README.md": "Mine\n"})
+    propose(two, "more", {"README.md": "Mine\n", **BOTH})
+    some = Scopes(ALL, Scope(projects=frozenset({SHOP, "blog"})), ALL)
+    before = two.tip
+    for branch in ("words", "more"):
+        with pytest.raises(NotAllowed, match="project:override in every project"):
+            merge(two, branch, scopes=some, override="urgent")
+    assert two.tip == before
+    merge(two, "words", override="urgent")
+    assert two.git("log", "-1", "--format=%(trailers:key=Override-reason,valueonly)", "release") == "urgent"
+
+
 def test_a_policy_cannot_be_changed_without_the_grant(place: Place) -> None:
     text = "project:\n  title: Shop\n  policy: {lint: strict}\n"
     propose(place, "policy", {"shop/project.yaml": text})

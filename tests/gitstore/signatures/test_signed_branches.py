@@ -100,6 +100,23 @@ def test_a_proposal_cannot_let_its_own_key_in(place: Place, robin: Key) -> None:
         merge(place)
 
 
+@pytest.mark.parametrize(("path", "old"), [(RULES, rules(("/old", "/new"))), ("allowed_signers", "robin")])
+def test_an_unsigned_merge_commit_does_not_bring_back_an_old_release(
+    place: Place, kim: Key, robin: Key, path: str, old: str
+) -> None:
+    """Its first parent is the old release, so nothing differs from that one."""
+    place.push({path: f"{kim.line()}{robin.line()}" if old == "robin" else old})
+    former = place.tip
+    place.push({path: kim.line() if old == "robin" else rules(("/now", "/new"))})
+    before = place.tip
+    clone = place.clone()
+    git(clone, "fetch", "--quiet", "origin")
+    push(place, what=git(clone, "commit-tree", f"{former}^{{tree}}", "-p", former, "-p", before, "-m", "Merge"))
+    with pytest.raises(SignatureRequired, match="has no signature"):
+        merge(place)
+    assert place.tip == before
+
+
 def test_with_signers_that_cannot_be_read_only_an_override_merges(place: Place, kim: Key) -> None:
     propose(place, ("/a", kim))
     place.push({"allowed_signers": BROKEN})
@@ -148,7 +165,7 @@ def test_a_commit_that_names_the_service_is_none_of_it_where_it_signs(
     if "without a key" in request.node.name:
         merge(place)
         return
-    with pytest.raises(ApprovalRequired, match="has no signature"):
+    with pytest.raises(ApprovalRequired, match=r"has no signature\..*list the former one as service@waypost\.invalid"):
         merge(place)
 
 
