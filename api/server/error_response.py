@@ -24,6 +24,7 @@ def error_response(status: int, headers: Sequence[tuple[str, str]] = ()) -> byte
         "Content-Type: application/json",
         f"Content-Length: {len(body)}",
         "Cache-Control: no-store",
+        "X-Content-Type-Options: nosniff",
         *(f"{name}: {value}" for name, value in headers),
         "Connection: close",
     )

@@ -124,7 +124,8 @@ def test_what_is_not_http_is_refused_in_the_one_shape(
 ) -> None:
     head, _, body = exchange(skeleton, request_bytes).partition(b"\r\n\r\n")
     assert head.startswith(f"HTTP/1.1 {status} ".encode())
-    assert b"content-type: application/json" in head.lower()
+    for header in (b"content-type: application/json", b"x-content-type-options: nosniff", b"cache-control: no-store"):
+        assert header in head.lower()
     assert json.loads(body)["error"] == code
     assert b"secret" not in body
 
