@@ -63,11 +63,12 @@ class Change:
         return {name: (before, after) for name, (before, after) in pairs.items() if before != after}
 
     def wire(self) -> dict[str, object]:
-        """Return the JSON shape of the API: `kind` in the singular, the identity by its own name, old and new fields."""
+        """Return the JSON shape of the API: `kind` in the singular, the identity by its own name, its type, old and new fields."""
         return {
             "kind": item_kind(self.kind),
             "id": self.id,
             identity_field(self.kind): self.identity,
+            "type": (self.new or self._record).type.value,
             "change": self.change.value,
             "fields": {name: {"old": old, "new": new} for name, (old, new) in self.fields.items()},
         }

@@ -9,7 +9,7 @@ import { preview } from "../src/state/preview.ts";
 import { matchPath } from "../src/state/match.ts";
 import { faultsOf, fieldOf, withoutField } from "../src/state/faults.ts";
 import { compareLines, differingMiddle } from "../src/state/lines.ts";
-import { splitRegex } from "../src/state/regex.ts";
+import { cutParts, joinParts, splitRegex } from "../src/state/regex.ts";
 import { signInFault } from "../src/state/sign_in_fault.ts";
 import { agentsAfter, curveOf, stepsOf, takenText } from "../src/state/taken.ts";
 import { ago, bytes, countText, daysFromNow, duration, fromLocalInput, localInput, plural, splitEnd } from "../src/state/words.ts";
@@ -75,6 +75,18 @@ test("a regular expression is split into parts that are the text again, with its
   }
   const opened = splitRegex("(a)(?:b)(?P<c>c)\\((?i:d)").filter((each) => each.group).map((each) => [each.text, each.group]);
   assert.deepEqual(opened, [["(", 1], ["(?P<c>", 2]]);
+});
+
+test("an expression has few parts, and is cut anywhere without losing one", () => {
+  const text = "^/a/(\\d+)/(.*)$";
+  const parts = joinParts(splitRegex(text));
+  assert.deepEqual(parts.map((each) => each.text), ["^", "/a/", "(", "\\d", "+", ")", "/", "(", ".*", ")", "$"]);
+  for (let length = 0; length <= text.length; length++) {
+    const [start, end] = cutParts(parts, length);
+    assert.equal(start.map((each) => each.text).join(""), text.slice(0, length));
+    assert.equal(end.map((each) => each.text).join(""), text.slice(length));
+    assert.deepEqual([...start, ...end].filter((each) => each.group).map((each) => each.group), [1, 2]);
+  }
 });
 
 test("problems of the service go to their field, and all others into one text", () => {

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Callable
+from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import drafted, view
@@ -126,3 +127,42 @@ def test_the_editor_is_loaded_when_it_is_first_used_and_its_files_are_small(worl
     editor = sum(size for name, size in sizes.items() if name.startswith("code_editor"))
     assert 0 < editor <= MOST_BYTES_OF_EDITOR
     assert sum(sizes.values()) - editor <= MOST_BYTES_OF_THE_REST
+
+
+def test_a_regular_expression_is_coloured_with_its_groups_numbered_wherever_it_is_read(
+    world: World, new_page: Opens
+) -> None:
+    place = world.place()
+    source = r"^/shop/([a-z]+)/(\d+)/of-a-long-address/(?:x|y)$"
+    place.add(source, "/$1/$2", type="REGEX")
+    place.add("/(plain)")
+    place.publish()
+    (rule,) = (each for each in place.get("/draft/redirects")["items"] if each["source"] == source)
+    place.ask("PATCH", f"/draft/redirects/{rule['id']}", 200, json={"note": "changed, but for its type"})
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    link = page.get_by_role("link", name=source[: len("^/shop/([a-z]+)/")])  # the numbers are not in its name
+    _read_as_a_regex(link)
+    expect(page.get_by_role("link", name="/(plain)").locator("[class^=re-]")).to_have_count(0)
+    page.goto(view(place, "/draft"))
+    _read_as_a_regex(page.locator(".change .name"))
+    page.goto(view(place, "/history?version=2"))
+    _read_as_a_regex(page.locator(".changes .name").filter(has_text="shop"))
+    page.goto(view(place, "/history?" + urlencode({"source": source})))
+    _read_as_a_regex(page.locator(".publishes ins").filter(has_text="shop"))
+    page.goto(view(place, "/test"))
+    page.get_by_label("URLs or paths").fill("/shop/hats/7/of-a-long-address/x")
+    page.get_by_role("button", name="Test 1 URL").click()
+    _read_as_a_regex(page.locator(".help").filter(has_text="Rule"))
+
+
+def _read_as_a_regex(found: Locator) -> None:
+    """Check that an expression with two groups has its parts in their colours."""
+    expect(found.locator(".re-group[data-group]")).to_have_text(["(", "("])
+    assert [each.get_attribute("data-group") for each in found.locator("[data-group]").all()] == ["1", "2"]
+    expect(found.locator(".re-class")).to_have_text("[a-z]")
+    expect(found.locator(".re-escape")).to_have_text(r"\d")
+    colours = found.locator(".re-group, .re-class").evaluate_all(
+        "(all) => all.map((each) => getComputedStyle(each).color)"
+    )
+    assert len(set(colours)) == 2

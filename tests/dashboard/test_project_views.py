@@ -273,6 +273,7 @@ def test_answers_are_kept_as_tests_which_hold_a_publish(world: World, new_page: 
     expect(tests).to_contain_text("2 tests pass")
     place.publish()
     place.add("/nothing")
+    page.reload()
     expect(tests).to_contain_text("1 of 2 tests fails")
     assert violations(page) == []
     place.refused("POST", "/publish", 422, "invalid_content")

@@ -436,6 +436,10 @@ def test_agents_are_shown_filtered_and_connected(world: World, new_page: Opens, 
     expect(page.locator("tbody tr")).to_have_count(1)
     assert violations(page) == []
     page.get_by_role("button", name="Remove edge-2").click()
+    page.get_by_role("dialog", name="Remove the agent edge-2?").get_by_role("button", name="Cancel").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("button", name="Remove edge-2").click()
+    page.get_by_role("button", name="Remove the agent").click()
     expect(page.get_by_text("No agent fits")).to_be_visible()
     page.get_by_role("button", name="Connect an agent").click()
     page.get_by_label("Name of the agent").fill("edge-3")

@@ -193,7 +193,7 @@ def test_a_list_beyond_its_limit_is_refused_for_that_alone() -> None:
 
 def test_fields_of_any_name_are_explained_where_they_are_allowed() -> None:
     """The values of an object whose keys are data are checked, and its keys are not reported as unknown."""
-    change = {"kind": "redirect", "id": "0123456789abcdef", "source": "/a", "change": "changed"}
+    change = {"kind": "redirect", "id": "0123456789abcdef", "source": "/a", "type": "BASIC", "change": "changed"}
     assert check("change", {**change, "fields": {"target": {"old": "/b", "new": None}}}) == []
     (problem,) = check("change", {**change, "fields": {"target": {"old": "/b"}}})
     assert (problem.code, problem.pointer) == ("missing_field", "/fields/target")

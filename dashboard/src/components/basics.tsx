@@ -2,7 +2,9 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { cutParts } from "../state/regex.ts";
 import { ago, splitEnd } from "../state/words.ts";
+import { Parts, partsOf } from "./regex.tsx";
 import { toast } from "./toast.tsx";
 
 interface ButtonProps {
@@ -89,9 +91,17 @@ export function Time({ at }: { at: string | null }): JSX.Element {
   return <time dateTime={at} title={time.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" })}>{ago(time, now)}</time>;
 }
 
+interface LongProps {
+  text: string;
+  copy?: boolean;
+  /** Whether it is a regular expression. */
+  regex?: boolean;
+}
+
 /** A long text in one line, with its middle shortened, the whole on hover, and a button that copies it. */
-export function Long({ text, copy = false }: { text: string; copy?: boolean }): JSX.Element {
-  const [start, end] = splitEnd(text);
+export function Long({ text, copy = false, regex = false }: LongProps): JSX.Element {
+  const [first, last] = splitEnd(text);
+  const [start, end] = regex ? cutParts(partsOf(text), first.length).map((parts) => parts.length > 0 && <Parts parts={parts} />) : [first, last];
   // Few elements, since a table has a hundred of these.
   return <bdi class="long" dir="ltr" title={text}><span class="long-start">{start}</span>{end && <span class="long-end">{end}</span>}{copy && <Copy text={text} />}</bdi>;
 }

@@ -4,9 +4,9 @@ import { useEffect, useState } from "preact/hooks";
 import { get, remove } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Select, Time } from "../components/basics.tsx";
-import { Refusal, useCall } from "../components/form.tsx";
-import { TakenChart } from "../components/taken.tsx";
+import { Confirm } from "../components/confirm.tsx";
 import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
+import { TakenChart } from "../components/taken.tsx";
 import { toast } from "../components/toast.tsx";
 import { useConvergence } from "../state/convergence.ts";
 import { useLoad } from "../state/load.ts";
@@ -40,18 +40,18 @@ function Body({ of }: { of: Of }): JSX.Element {
   const text = query.get("q") ?? "";
   const asked = { ...(text ? { q: text } : {}), ...(wanted ? { state: wanted as Asked } : {}), limit: PAGE, offset: offset() };
   const [connects, setConnects] = useState(false);
-  const call = useCall();
+  const [leaving, setLeaving] = useState<Agent | null>(null);
   const found = useLoad(`${of.namespace}/${of.project} ${JSON.stringify(asked)}`, (signal) => get(`${P}/agents`, { path: of, query: asked, signal }), isAbout(of), { keep: "agents" });
   const convergence = useConvergence(`${of.namespace}/${of.project}`, found.data?.convergence);
   useEffect(() => { // the heading has read something else: the table is read again too
     if (found.data && JSON.stringify(convergence) !== JSON.stringify(found.data.convergence)) found.reload();
   }, [convergence]);
   const writes = may(of, "agent", "write");
-  const drop = (agent: Agent): void => call.run(async () => {
+  const drop = async (agent: Agent): Promise<void> => {
     await remove(`${P}/agents/{name}`, { path: { ...of, name: agent.name } });
     found.reload();
-    toast(`The agent ${agent.name} is removed. It returns with its next report.`);
-  });
+    toast(`The agent ${agent.name} is removed.`);
+  };
   const close = (): void => {
     setConnects(false);
     found.reload();
@@ -63,7 +63,7 @@ function Body({ of }: { of: Of }): JSX.Element {
     { name: "Seen", class: "short", cell: (each) => <Time at={each.lastSeenAt} /> },
     { name: "Load time", class: "short", cell: (each) => (each.load_duration === null ? "" : duration(each.load_duration / 1e9)) },
     { name: "Error", cell: (each) => <span class="error-text"><bdi>{each.error}</bdi></span> },
-    { name: "Actions", class: "short", cell: (each) => writes && <button type="button" class="button ghost small" aria-label={`Remove ${each.name}`} disabled={call.busy} onClick={() => drop(each)}>Remove</button> },
+    { name: "Actions", class: "short", cell: (each) => writes && <button type="button" class="button ghost small" aria-label={`Remove ${each.name}`} onClick={() => setLeaving(each)}>Remove</button> },
   ];
   if (found.error && !found.data) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return <p class="quiet">Reading the agents …</p>;
@@ -75,11 +75,12 @@ function Body({ of }: { of: Of }): JSX.Element {
         <Select label="State" value={wanted} options={STATES} onChange={(state) => ask({ state })} />
         {may(of, "token", "write") && <Button kind="primary" onClick={() => setConnects(true)}>Connect an agent</Button>}
       </div>
-      <Refusal text={call.faults.text} />
       {found.data.total > 0 ? <><Table label="Agents" columns={columns} items={found.data.items} id={(each) => each.name} busy={found.busy} /><Pages total={found.data.total} /></>
         : text || wanted ? <Empty title="No agent fits"><p>Change the search, or <a href={viewPath(of, "agents")}>show all agents</a>.</p></Empty>
           : <Empty title="No agents yet"><p>An agent reads the published rules with a token, and reports what it serves.</p></Empty>}
       {connects && <ConnectDialog of={of} close={close} />}
+      {leaving && <Confirm title={`Remove the agent ${leaving.name}?`} action="Remove the agent" work={() => drop(leaving)} close={() => setLeaving(null)}>
+        <p>Its last report is forgotten. It goes on serving what it has, and is listed again with its next report. To end its access, remove its token.</p></Confirm>}
     </>
   );
 }

@@ -2,12 +2,14 @@
 import type { JSX } from "preact";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Long } from "../components/basics.tsx";
+import { Source } from "../components/regex.tsx";
 import { plural } from "../state/words.ts";
 
 export type Result = components["schemas"]["test-results.schema"]["results"][number];
 type Rule = Extract<Result, { chain: unknown }>["rule"];
 
-const ruleName = (rule: Rule): string => (rule ? (rule.file ? `${rule.source} (${rule.file}:${rule.line})` : `${rule.source} (not saved yet)`) : "");
+/** A rule with where it is written. */
+const Named = ({ rule }: { rule: NonNullable<Rule> }): JSX.Element => <><Source text={rule.source} type={rule.type} /> {rule.file ? `(${rule.file}:${rule.line})` : "(not saved yet)"}</>;
 
 /** What an answer is, in words that differ where answers do. */
 export const answerText = (result: Result | undefined): string => {
@@ -24,7 +26,7 @@ export function AnswerOf({ result }: { result: Result | undefined }): JSX.Elemen
     <>
       <p class="facts"><Badge tone={result.status === null ? "quiet" : "good"}>{result.status ?? "no rule"}</Badge>
         {result.location && <Long text={result.location} copy />}{result.page && <code>{result.page.path}</code>}</p>
-      {result.rule && <p class="help">Rule <code>{ruleName(result.rule)}</code></p>}
+      {result.rule && <p class="help">Rule <code><Named rule={result.rule} /></code></p>}
       {(chain.hops.length > 1 || chain.loop) && (
         <ol class="chain" aria-label="The chain">
           {chain.hops.map((hop, index) => <li key={index}><code>{hop.url}</code> <span aria-hidden="true">→</span> {hop.status ?? "no rule"} {hop.location && <code>{hop.location}</code>}</li>)}
@@ -33,7 +35,7 @@ export function AnswerOf({ result }: { result: Result | undefined }): JSX.Elemen
       )}
       {candidates.length > 0 && (
         <details><summary>{plural(candidates.length, "other rule")} matched</summary>
-          <ul class="problems">{candidates.map((each, index) => <li key={index}><code>{each.rule ? ruleName(each.rule) : each.page?.path}</code> <span>{each.why}</span></li>)}</ul></details>
+          <ul class="problems">{candidates.map((each, index) => <li key={index}><code>{each.rule ? <Named rule={each.rule} /> : each.page?.path}</code> <span>{each.why}</span></li>)}</ul></details>
       )}
     </>
   );

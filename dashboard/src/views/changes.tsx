@@ -1,7 +1,8 @@
 // Changes rule by rule and field by field, and what they cause: the parts of drafts, proposals, history and comparisons.
 import type { ComponentChildren, JSX } from "preact";
-import { Badge, Long, type Tone } from "../components/basics.tsx";
 import type { components } from "../api/schema.d.ts";
+import { Badge, Long, type Tone } from "../components/basics.tsx";
+import { isRegex } from "../components/regex.tsx";
 import { CODES, TYPE_NAMES, type Change } from "../state/project.ts";
 import { count, countText, plural } from "../state/words.ts";
 import { Difference } from "./differences.tsx";
@@ -44,7 +45,7 @@ export function ChangeCard({ change, before, actions, children }: ChangeProps): 
   const fields = Object.entries(change.fields as Record<string, Pair>).filter(([field]) => change.change === "changed" || !["source", "path"].includes(field));
   return (
     <li class={`change ${change.change}`}>
-      <header>{before}<Badge tone={tone}>{sign}</Badge>{change.kind === "page" && <Badge>page</Badge>}<span class="name"><Long text={name} copy /></span>{actions}</header>
+      <header>{before}<Badge tone={tone}>{sign}</Badge>{change.kind === "page" && <Badge>page</Badge>}<span class="name"><Long text={name} regex={change.kind === "redirect" && isRegex(change.type)} copy /></span>{actions}</header>
       <dl>
         {fields.map(([field, pair]) => (
           <div key={field}>

@@ -5,6 +5,7 @@ import { get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Select, Time } from "../components/basics.tsx";
 import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
+import { isRegex, Source } from "../components/regex.tsx";
 import { offset, PAGE, Pages } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
@@ -52,6 +53,12 @@ function List({ of }: { of: Of }): JSX.Element {
 /** A name without the address behind it. */
 const person = (text: string): string => text.replace(/\s*<[^>]*>/g, "");
 
+/** Return the source of a rule that is an expression, in its colours; undefined for all other values. */
+function regexOf({ fields }: Publish, name: string, side: "old" | "new"): JSX.Element | undefined {
+  const { source, type } = (fields ?? {}) as Partial<Record<string, Pair>>;
+  return name === "source" && isRegex(type?.[side] as string | null) ? <Source text={String(source?.[side])} type="REGEX" /> : undefined;
+}
+
 function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.Element {
   const [tone, sign] = SIGNS[publish.change ?? ""] ?? [];
   return (
@@ -69,7 +76,7 @@ function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.El
         {publish.publishedBy !== publish.author && <span>published by <bdi>{person(publish.publishedBy)}</bdi></span>}
         {publish.signedBy && <Badge tone="good">signed</Badge>}<Counts counts={publish.changes} />
       </p>
-      {tone && <p class="facts"><Badge tone={tone}>{sign}</Badge>{Object.entries((publish.fields ?? {}) as Record<string, Pair>).map(([name, pair]) => <span key={name}>{name} <Old value={worded(name, pair.old)} /> <New value={worded(name, pair.new)} /></span>)}</p>}
+      {tone && <p class="facts"><Badge tone={tone}>{sign}</Badge>{Object.entries((publish.fields ?? {}) as Record<string, Pair>).map(([name, pair]) => <span key={name}>{name} <Old value={worded(name, pair.old)}>{regexOf(publish, name, "old")}</Old> <New value={worded(name, pair.new)}>{regexOf(publish, name, "new")}</New></span>)}</p>}
     </li>
   );
 }

@@ -4,6 +4,7 @@ import { get } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { preview } from "../state/preview.ts";
 import { Button, Empty, Failure, Long, Select } from "../components/basics.tsx";
+import { isRegex } from "../components/regex.tsx";
 import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
 import { fillPath } from "../api/paths.ts";
 import { useCommands } from "../state/commands.ts";
@@ -26,7 +27,7 @@ const KEEP = "redirects";
 const FORMATS = [["tsv", "tab-separated text"], ["yaml", "YAML"]] as const;
 
 const COLUMNS: readonly Column<Redirect>[] = [
-  { name: "Source", sort: "source", class: "url", cell: (item, open) => <a class="row-link" href={open(item.id)}><Long text={item.source} /></a> },
+  { name: "Source", sort: "source", class: "url", cell: (item, open) => <a class="row-link" href={open(item.id)}><Long text={item.source} regex={isRegex(item.type)} /></a> },
   { name: "Target", sort: "target", class: "url", cell: (item) => <Long text={item.target} copy /> },
   { name: "Status", class: "tiny", cell: (item) => <span title={item.status}>{CODES[item.status]}</span> },
   { name: "Type", class: "short", cell: (item) => TYPE_NAMES[item.type] ?? item.type },

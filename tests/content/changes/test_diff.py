@@ -94,6 +94,7 @@ def test_a_change_on_the_wire_names_the_record_with_old_and_new() -> None:
         "kind": "redirect",
         "id": BEFORE.id,
         "source": "/old",
+        "type": "BASIC",
         "change": "changed",
         "fields": {
             "target": {"old": "/x", "new": "/new"},
