@@ -77,13 +77,14 @@ class KindLimit:
 
     def admit(self, repeat: Repeat, name: Callable[[Repeat], Hashable] = lambda each: each) -> Repeat:
         """Return the kind that an event is counted as, and remember it by its name."""
+        rest = repeat.overflow()
         for kind, most in ((repeat, MOST_OF_ADDRESS), (repeat.overflow_of_address(), MOST_OF_ADDRESS + 1)):
-            if name(kind) in self._known:
+            if kind == rest or name(kind) in self._known:
                 return kind
             if self._of_address[kind.address] < most and len(self._known) < MOST_KINDS:
                 self.add_known([(name(kind), kind.address)])
                 return kind
-        return repeat.overflow()
+        return rest
 
 
 def add_repeats(connection: Connection, minute: datetime, counts: Mapping[Repeat, int]) -> None:
@@ -127,7 +128,8 @@ def _limit(connection: Connection, minute: datetime, group: str, kinds: Mapping[
     of_group = (audit_repeats.c.minute == minute) & audit_repeats.c.key.startswith(group)
     known = connection.execute(select(audit_repeats.c.key, audit_repeats.c.entry).where(of_group)).all()
     limit, rows = KindLimit(), Counter[Repeat]()
-    limit.add_known((row.key, row.entry["address"]) for row in known)
+    rests = {_key(group, minute, each.overflow()) for each in kinds}
+    limit.add_known((row.key, row.entry["address"]) for row in known if row.key not in rests)
     for repeat, count in kinds.items():
         rows[limit.admit(repeat, lambda each: _key(group, minute, each))] += count
     return [

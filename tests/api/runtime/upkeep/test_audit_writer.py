@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from api import logs
 from api.db.audit import ANONYMOUS, Actor, AuditEntry, AuditEvent, AuditFilter, list_entries
-from api.db.audit_repeats import MOST_KINDS, MOST_OF_ADDRESS, Repeat
+from api.db.audit_repeats import MOST_KINDS, MOST_OF_ADDRESS, Repeat, add_repeats, minute_of
 from api.db.state_store import StateStore, open_state_store
 from api.runtime.upkeep import audit_writer
 from api.runtime.upkeep.audit_writer import AuditWriter
@@ -85,6 +85,17 @@ def test_beyond_the_most_kinds_of_a_minute_the_rest_is_one_row(trail: Trail) -> 
     assert [(each.actor, each.count, each.address) for each in found if each not in anonymous] == [
         (ADA, 3, "192.0.2.1")
     ]
+
+
+def test_the_row_of_the_rest_takes_the_place_of_no_kind(trail: Trail) -> None:
+    """Another worker may have written it first."""
+    minute = minute_of(trail.at)
+    for counted in ([REFUSAL.overflow()], kinds(MOST_KINDS // 2), [*kinds(MOST_KINDS + 1), REFUSAL.overflow()]):
+        with trail.state.database.writing() as connection:
+            add_repeats(connection, minute, dict.fromkeys(counted, 1))
+    found = trail.entries(AuditEvent.REFUSED)
+    rest = [each.count for each in found if each.detail == {"error": "too_many_kinds"}]
+    assert (len(found) - len(rest), rest) == (MOST_KINDS, [3])
 
 
 def test_a_noisy_address_hides_no_other(trail: Trail) -> None:
