@@ -10,7 +10,8 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from api.auth.tokens.api_token import digest, find_any, find_values
+from api.auth.tokens.api_token import digest, find_values
+from api.auth.tokens.shown_texts import shorten
 from content.records.printable import escape_unprintable
 from gitstore.errors import StoreError
 from gitstore.git.push_hook import REFUSED, TRIAL, PushHook, load_settings
@@ -19,14 +20,14 @@ from gitstore.pushes.found_tokens import FoundTokens
 from gitstore.pushes.hook_files import open_hook_files
 from gitstore.pushes.plain_push import PlainAnswer, PlainCheck, PlainPush, read_plain_push
 from gitstore.pushes.push import PushRules
-from gitstore.pushes.push_notes import MOST_CHARACTERS, note_push
+from gitstore.pushes.push_notes import note_push
 from gitstore.upstream.upstream_settings import read_source
 
-_NOT_NOTED = "No API token was revoked, since this user may not write to the repository: revoke those that are valid."
+_NOT_NOTED = "No API token was revoked: {}. Revoke those that are valid."
+_NOT_RECORDED = "This push is not in the audit trail: {}. Tell the operator."
 _TOO_MANY = (
     "More texts have the form of an API token than are looked at: revoke also those of the others that are valid."
 )
-_WITHHELD = "(withheld)"
 _ACCEPTED = 0
 _INTERRUPTED = 128 + signal.SIGINT
 
@@ -47,9 +48,8 @@ def run(arguments: Sequence[str]) -> int:
         answer = _refuse(f"{ex.strerror or ex}{f' ({ex.filename})' if ex.filename else ''}. Tell the operator")
     except Exception as ex:  # noqa: BLE001 - the outer edge, which translates every exception into a sentence
         answer = _refuse(_describe_bug(ex))
-    if push and push.commands:
-        note_push(Path.cwd(), push, answer, os.environ, _shorten)
-    _print(answer.lines)
+    fault = note_push(Path.cwd(), push, answer, os.environ, shorten) if push and push.commands else ""
+    _print([*answer.lines, *([_NOT_RECORDED.format(fault)] if fault else [])])
     return _ACCEPTED if answer.is_accepted else REFUSED
 
 
@@ -64,9 +64,9 @@ def _check(hook: PushHook, push: PlainPush) -> PlainAnswer:
         answer = check.answer(push, lambda line: _print([line]))
     if not found:
         return answer
-    is_noted = found.note(repository)
-    line = "Valid API tokens among those are revoked within a minute." if is_noted else _NOT_NOTED
-    more = [_TOO_MANY] if is_noted and found.is_full else []
+    fault = found.note(repository)
+    line = _NOT_NOTED.format(fault) if fault else "Valid API tokens among those are revoked within a minute."
+    more = [_TOO_MANY] if found.is_full and not fault else []
     return answer._replace(lines=(*answer.lines, line, *more))
 
 
@@ -79,11 +79,6 @@ def _find_token(found: FoundTokens, data: bytes) -> int | None:
             break
         found.add(digest(value))
     return first
-
-
-def _shorten(text: str) -> str:
-    """Return the beginning of a text for a note, and nothing of one with an API token."""
-    return _WITHHELD if find_any(text.encode(errors="replace")) is not None else text[:MOST_CHARACTERS]
 
 
 def _hold_back(repository: Path) -> tuple[str, ...]:

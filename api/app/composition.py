@@ -31,7 +31,6 @@ from api.http.routing import Route
 from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, SYNCING, SYNCS_DUE, UPSTREAM_AGE, UPSTREAMS, WAITING
 from api.readiness import Fault, ReadyCheck
-from api.reviews.plain_push_sweeper import PlainPushSweeper
 from api.runtime.health.content_check import ContentCheck
 from api.runtime.health.data_monitor import DataMonitor
 from api.runtime.health.disk_check import DiskCheck
@@ -44,7 +43,7 @@ from api.runtime.serving.release_loader import ReleaseLoader
 from api.runtime.serving.watcher import Watcher
 from api.runtime.upkeep.audit_pruner import AuditPruner
 from api.runtime.upkeep.audit_writer import AuditWriter
-from api.runtime.upkeep.found_token_sweeper import FoundTokenSweeper
+from api.runtime.upkeep.hook_note_sweeper import FoundTokenReader, HookNoteSweeper, NoteReader, PushReader
 from api.runtime.upkeep.packer import Packer
 from api.runtime.upkeep.prewarmer import Prewarmer
 from api.runtime.upkeep.proposal_sweeper import ProposalSweeper
@@ -134,8 +133,7 @@ class _Parts(NamedTuple):
             Prewarmer(self.store, self.data),
             Packer(self.store.directory, self.data),
             ProposalSweeper(self.store, self.data),
-            FoundTokenSweeper(self.store, self.services.leaked_tokens(OPERATOR.actor(), HOOK_LEAK), self.data),
-            PlainPushSweeper(self.store, self.services.state.database, self.data),
+            HookNoteSweeper(self.store, self.note_readers(), self.data),
             PushedCommitSweeper(self.store, self.services.state.database, self.data),
             self.upstream_syncer,
             HostReporter(self.pulls, self.data, RestoredCopy(settings.data).is_paused),
@@ -187,6 +185,11 @@ class _Parts(NamedTuple):
             *upstream_routes(self.releases, services, self.upstreams(settings)),
             *compat_routes(self.store, self.releases, services, compressed),
         ]
+
+    def note_readers(self) -> list[NoteReader]:
+        """Return the readers of what the hooks of pushes by path and SSH note."""
+        found_tokens = FoundTokenReader(self.services.leaked_tokens(OPERATOR.actor(), HOOK_LEAK))
+        return [found_tokens, PushReader(self.services.state.database)]
 
     def upstreams(self, settings: Settings) -> Upstreams:
         """Return the operations on upstreams."""

@@ -39,6 +39,7 @@ class AuditEvent(StrEnum):
     POLICY_CHANGED = "policy_changed"
     PROJECT_DELETED = "project_deleted"
     PUSHED = "branches_pushed"
+    """A push over HTTP that was checked, before anything moves: to any ref, also release and tags."""
     SIGNERS_CHANGED = "signers_changed"
     PUBLISHED = "release_published"
     ROLLED_BACK = "release_rolled_back"

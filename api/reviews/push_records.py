@@ -1,14 +1,16 @@
 """The records of the service for the checks of a push: verdicts, overrides and API tokens."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from api import logs
 from api.auth.permissions.principal import Principal
+from api.auth.push_entry import describe_arrival
 from api.auth.tokens.leaked_tokens import LeakedTokens
-from api.db.errors import StateBroken, StateBusy
+from api.db.audit import AuditEntry, AuditEvent, record
+from api.db.errors import StateBroken, StateBusy, StateFull
 from api.db.namespaces.reviews import DraftKey, Origin
-from api.reviews.reviewing import Arrival, Override, Reviews
+from api.reviews.reviewing import Override, Reviews
 from gitstore.layout import CommitId
 from gitstore.publish.approval import Verdict
 from gitstore.publish.authorship import ReviewSubject
@@ -51,13 +53,20 @@ class ServiceRecords:
     def note_push(
         self, updates: Sequence[RefUpdate], heads: Sequence[PushedHead], brought: Collection[CommitId]
     ) -> None:
-        """Record who pushes, and who brings commits, so that they cannot approve them, whatever authors the commits name.
+        """Record who pushes what, before the refs move: a kill cannot lose it. Who brings commits cannot approve them.
 
-        While the database is unavailable, a push that brings nothing to review goes on: it is noted when it has ended.
+        While the database is unavailable, or its disk is full, a push that brings nothing to review goes on: its end is recorded.
         """
+        detail = describe_arrival(updates) | {"commits": len(brought)}
+        entry = AuditEntry(
+            self.reviews.clock(), AuditEvent.PUSHED, self.caller.actor(), self.namespace, detail, self.namespace
+        )
+        entry = replace(entry, address=self.origin.address, session=self.caller.session or None)
         try:
-            self.reviews.record_push(self.caller, self.namespace, Arrival(updates, heads, brought), self.origin)
-        except (StateBusy, StateBroken) as ex:
+            with self.reviews.database.writing() as connection:
+                record(connection, entry)
+                self.reviews.add_push(connection, self.caller, self.namespace, heads, brought)
+        except (StateBusy, StateBroken, StateFull) as ex:
             if heads or brought:
                 raise
             _log.warning("push_not_recorded", namespace=self.namespace, exc_info=ex)

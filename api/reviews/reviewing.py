@@ -19,7 +19,6 @@ from api.db.namespaces.reviews import Action, DraftKey, Origin, Person, Remark, 
 from api.db.namespaces.upstreams import find_upstream
 from api.db.timestamps import Clock, utc_now
 from api.errors import Forbidden
-from api.reviews.push_entry import describe_arrival
 from api.reviews.review import (
     Review,
     find_involved,
@@ -34,9 +33,7 @@ from gitstore.git.repository import Author
 from gitstore.layout import PROPOSAL_PREFIX, CommitId
 from gitstore.publish.approval import Verdict
 from gitstore.publish.authorship import ReviewSubject
-from gitstore.pushes.push import PushedHead, RefUpdate
-
-_NO_ORIGIN = Origin()
+from gitstore.pushes.push import PushedHead
 
 # A review request or a comment needs one of these (resource, action) grants. A verdict needs the first.
 REVIEW_GRANTS = (VERDICT_GRANT, ("redirect", "write"), ("page", "write"), ("project", "write"))
@@ -66,14 +63,6 @@ class Override(NamedTuple):
     reason: str
     head: str | None
     origin: Origin = Origin()
-
-
-class Arrival(NamedTuple):
-    """The refs of a push, the new heads of branches that are reviewed, and the commits that come with them."""
-
-    updates: Sequence[RefUpdate]
-    heads: Sequence[PushedHead] = ()
-    brought: Collection[CommitId] = ()
 
 
 class ReviewThread(NamedTuple):
@@ -125,29 +114,25 @@ class Reviews:
                 add_remark(connection, remark, statement.origin)
             return {key: self._read(connection, key, subject, actor).review for key, subject in subjects.items()}
 
-    def record_push(
+    def add_push(
         self,
+        connection: Connection,
         actor: Principal,
         namespace: str,
-        arrival: Arrival,
-        origin: Origin = _NO_ORIGIN,
+        heads: Sequence[PushedHead],
+        brought: Collection[CommitId],
     ) -> None:
-        """Record who pushes refs by Git, and the commits that come with them, before the refs move: a kill cannot lose it.
+        """Add who pushes new heads of branches that are reviewed, and the commits that come with them.
 
         The authors of the commits may be other people, or none that the service knows: the pusher cannot approve either.
         """
         person, now = person_of(actor), self.clock()
-        with self.database.writing() as connection:
-            add_pushed(connection, namespace, person.email, arrival.brought, now)
-            detail = describe_arrival(arrival.updates) | {"commits": len(arrival.brought)}
-            entry = AuditEntry(now, AuditEvent.PUSHED, actor.actor(), namespace, detail, namespace)
-            entry = replace(entry, address=origin.address, session=actor.session or None)
-            audit.record(connection, entry)
-            for name, projects, head in arrival.heads:
-                for key in (DraftKey(namespace, project, name) for project in projects):
-                    known = find_remarks(connection, namespace, key.project, [head])
-                    if not any(_is_push(each, key, person) for each in known):
-                        add_remark(connection, Remark(now, key, head, Action.PUSH, person))
+        add_pushed(connection, namespace, person.email, brought, now)
+        for name, projects, head in heads:
+            for key in (DraftKey(namespace, project, name) for project in projects):
+                known = find_remarks(connection, namespace, key.project, [head])
+                if not any(_is_push(each, key, person) for each in known):
+                    add_remark(connection, Remark(now, key, head, Action.PUSH, person))
 
     def has_grants(self, actor: Principal) -> bool:
         """Tell whether a user or API token is still active, and has all its grants."""
@@ -231,22 +216,13 @@ class Reviews:
         reviewers = {each.person for each in latest_verdicts(draft, thread)}
         lapsed = lapsed_reviewers(connection, key, reviewers, self.clock())
         others = [caller.email] if caller else []
-        involved, token_owners = _find_involved(connection, key, draft, remarks, *others)
+        independence = _find_independence(connection, key, draft, remarks, *others)
         judged = {each.email for each in reviewers}
-        pusher_unknown = _is_pusher_unknown(connection, key, draft)
-        verdict = ""
-        if caller and not caller.can(*VERDICT_GRANT, key.namespace, key.project):
-            verdict = "forbidden"
-        elif caller:
-            is_own = not involved.isdisjoint(with_token_owners(caller.email, token_owners))
-            verdict = (
-                "unknown_pusher" if pusher_unknown else "own_change" if is_own and draft.is_required else "allowed"
-            )
-        if pusher_unknown:
-            involved |= judged
-        review = summarize_review(draft, thread, involved, token_owners, lapsed)
+        involved = independence.involved | (judged if independence.is_pusher_unknown else set())
+        review = summarize_review(draft, thread, involved, independence.token_owners, lapsed)
         owners = find_owners(connection, key, draft.owners)
         suggested = [each for each in owners if each.email not in involved | judged]
+        verdict = _caller_verdict(caller, key, draft, independence) if caller else ""
         return ReviewThread(replace(review, suggested=suggested, caller_verdict=verdict), thread)
 
     def _record(self, override: Override, event: AuditEvent, result: dict[str, object]) -> None:
@@ -265,14 +241,39 @@ def _is_push(remark: Remark, key: DraftKey, person: Person) -> bool:
     return remark.action is Action.PUSH and remark.draft == key and remark.person.email == person.email
 
 
-def _find_involved(
+class _Independence(NamedTuple):
+    """The addresses of those who cannot approve a draft, the owners of all tokens, and whether its pusher is unknown."""
+
+    involved: frozenset[str]
+    token_owners: Mapping[str, Collection[str]]
+    is_pusher_unknown: bool
+
+    def refusal(self, draft: ReviewSubject, reviewer: str) -> str:
+        """Return the error with which a verdict of an address is refused; empty if it is none of an involved person."""
+        if self.is_pusher_unknown:
+            return "unknown_pusher"
+        is_own = not self.involved.isdisjoint(with_token_owners(reviewer, self.token_owners))
+        return "own_change" if is_own and draft.is_required else ""
+
+
+def _find_independence(
     connection: Connection, key: DraftKey, draft: ReviewSubject, remarks: Sequence[Remark], *others: str
-) -> tuple[frozenset[str], dict[str, list[str]]]:
-    """Return the addresses of those who cannot approve a draft, and the owners of all tokens, also of `others`."""
+) -> _Independence:
+    """Find who cannot approve a draft, and the owners of all tokens, also of `others`."""
     pushers = find_pushers(connection, key.namespace, draft.written)
     people = {author.email for author in draft.authors} | {remark.person.email for remark in remarks}
     token_owners = _find_token_owners(connection, people | pushers | set(others))
-    return find_involved(draft, remarks, pushers, token_owners), token_owners
+    involved = find_involved(draft, remarks, pushers, token_owners)
+    return _Independence(involved, token_owners, _is_pusher_unknown(connection, key, draft))
+
+
+def _caller_verdict(caller: Principal, key: DraftKey, draft: ReviewSubject, independence: _Independence) -> str:
+    """Return the first error with which a verdict of the caller on the draft's head is refused, else `allowed`."""
+    if not caller.can(*VERDICT_GRANT, key.namespace, key.project):
+        return "forbidden"
+    if not draft.head:
+        return StaleDraft.code
+    return independence.refusal(draft, caller.email) or "allowed"
 
 
 def _find_token_owners(connection: Connection, addresses: Collection[str]) -> dict[str, list[str]]:
@@ -320,16 +321,16 @@ def _check_independent(connection: Connection, draft: ReviewSubject, remark: Rem
     if not draft.is_required or remark.action not in {Action.APPROVE, Action.REJECT}:
         return
     key, judge = remark.draft, remark.person.email
-    if _is_pusher_unknown(connection, key, draft):
+    remarks = find_remarks(connection, key.namespace, key.project, draft.commits)
+    refusal = _find_independence(connection, key, draft, remarks, judge).refusal(draft, judge)
+    if refusal == "unknown_pusher":
         raise Forbidden(
             f"This {_noun(key)} has commits of a branch of the upstream, and who pushed them there is not known here: it could be "
             "you, under another name. Merge it on the host, or publish it with an override. If the host's authors can be "
             "trusted, set trustedAuthors of the upstream.",
             "unknown_pusher",
         )
-    remarks = find_remarks(connection, key.namespace, key.project, draft.commits)
-    involved, token_owners = _find_involved(connection, key, draft, remarks, judge)
-    if not involved.isdisjoint(with_token_owners(judge, token_owners)):
+    if refusal:
         raise Forbidden(
             f"You changed or pushed this {_noun(key)}, or requested its review, yourself or with one of your API tokens. "
             "This project requires a review by another person.",

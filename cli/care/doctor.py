@@ -17,6 +17,7 @@ from cli.console.setup import json_option, read_settings, setting_options
 from gitstore.care.compiled_check import check_compiled
 from gitstore.care.findings import Finding, RemovedFiles, Severity
 from gitstore.care.hook_check import HookCheck
+from gitstore.care.hook_note_check import check_hook_notes
 from gitstore.care.repository_check import RepositoryCheck
 from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.errors import NotFound, StoreError
@@ -86,6 +87,7 @@ def _check_namespace(paths: NamespacePaths, hooks: HookCheck, watch: Watch) -> I
     watch(f"Checking {paths.name}")
     yield from RepositoryCheck(paths).run()
     yield from hooks.run(paths)
+    yield from check_hook_notes(paths)
     yield from check_compiled(paths)
 
 

@@ -41,8 +41,8 @@ class FoundTokens:
         self._recent.add(found)
         self._digests += found
 
-    def note(self, repository: Path) -> bool:
-        """Note them for the service; false if the pusher may not write there, or if too much is noted already."""
+    def note(self, repository: Path) -> str:
+        """Note them for the service; return why not, empty if they were noted."""
         return found_tokens(repository).write(bytes(self._digests))
 
 

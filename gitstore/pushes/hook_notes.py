@@ -9,7 +9,7 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -38,25 +38,42 @@ class NoteFolder(NamedTuple):
     name: str
     most_bytes: int
 
-    def write(self, data: bytes) -> bool:
-        """Write a note; false if this user may not write there, or if there is no room for it."""
+    def write(self, data: bytes) -> str:
+        """Write a note; return why not, empty if it was written."""
         if len(data) > self.most_bytes:
-            return False
+            return "it is too large"
         try:
             with suppress(FileExistsError):
                 self._create()
             with self._opened() as folder:
-                return _has_room(folder, len(data)) and _write(folder, data)
-        except OSError:
-            return False
+                if not _has_room(folder, len(data)):
+                    return f"the folder {self.name} has no room for more notes"
+                _write(folder, data)
+        except PermissionError:
+            return "this user may not write to the repository"
+        except OSError as ex:
+            return f"{ex.strerror or ex} ({self.name})"
+        return ""
 
     def list(self) -> Mapping[str, int]:
         """Return the names of the notes, oldest first, each with the time of its last change."""
         with suppress(OSError), self._opened() as folder, os.scandir(folder) as entries:  # mostly there is no folder
-            found = [each for each in islice(entries, 2 * MOST_NOTES) if each.is_file(follow_symlinks=False)]
-            named = sorted((each.name, each.stat(follow_symlinks=False).st_ctime_ns) for each in found)
-            return {name: at for name, at in named if _NAME.fullmatch(name)}
+            named = (each for each in entries if _NAME.fullmatch(each.name) and each.is_file(follow_symlinks=False))
+            found = islice(named, 2 * MOST_NOTES)
+            return dict(sorted((each.name, each.stat(follow_symlinks=False).st_ctime_ns) for each in found))
         return {}
+
+    def has_room(self) -> bool:
+        """Tell whether a note can be written; true where there is no folder."""
+        with suppress(OSError), self._opened() as folder:
+            return _has_room(folder, 1)
+        return True
+
+    def list_foreign(self) -> Sequence[str]:
+        """Return the first names in the folder that no hook has made, sorted."""
+        with suppress(OSError), self._opened() as folder, os.scandir(folder) as entries:
+            return sorted(islice((each.name for each in entries if not _is_own(each.name)), MOST_NOTES))
+        return ()
 
     @contextmanager
     def open(self, name: str) -> Iterator[Note | None]:
@@ -75,13 +92,7 @@ class NoteFolder(NamedTuple):
     def remove(self, names: Collection[str]) -> None:
         """Remove notes, and what dead processes began; those that another user keeps from it stay, and do no harm."""
         with suppress(OSError), self._opened() as folder:
-            with os.scandir(folder) as entries:
-                begun = [each for each in islice(entries, 2 * MOST_NOTES) if each.name.startswith(_UNFINISHED)]
-            for each in begun:
-                with suppress(OSError):
-                    if time.time_ns() - each.stat(follow_symlinks=False).st_ctime_ns > _DEAD_NS:
-                        os.unlink(each.name, dir_fd=folder)
-            for name in names:
+            for name in [*names, *_list_dead(folder)]:
                 with suppress(OSError):
                     os.unlink(name, dir_fd=folder)
 
@@ -101,13 +112,30 @@ class NoteFolder(NamedTuple):
             os.fchmod(folder, stat.S_IMODE(self.repository.stat().st_mode))
 
 
+def _is_own(name: str) -> bool:
+    """Tell whether a name is that of a note, or of one that is being written."""
+    return _NAME.fullmatch(name.removeprefix(_UNFINISHED)) is not None
+
+
 def _has_room(folder: int, size: int) -> bool:
+    """Tell whether a note of a size may be added; other files than notes, which anyone may leave there, do not count."""
     with os.scandir(folder) as entries:
-        sizes = [each.stat(follow_symlinks=False).st_size for each in islice(entries, MOST_NOTES)]
+        own = islice((each for each in entries if _is_own(each.name)), MOST_NOTES)
+        sizes = [each.stat(follow_symlinks=False).st_size for each in own]
     return len(sizes) < MOST_NOTES and sum(sizes) + size <= _MOST_BYTES
 
 
-def _write(folder: int, data: bytes) -> bool:
+def _list_dead(folder: int) -> Iterator[str]:
+    """Yield the names of notes that were begun by processes that are dead."""
+    with os.scandir(folder) as entries:
+        begun = [each for each in entries if each.name.startswith(_UNFINISHED) and _is_own(each.name)]
+    for each in begun:
+        with suppress(OSError):
+            if time.time_ns() - each.stat(follow_symlinks=False).st_ctime_ns > _DEAD_NS:
+                yield each.name
+
+
+def _write(folder: int, data: bytes) -> None:
     """Write a note under another name first, so that no reader gets a part of it."""
     name = f"{time.time_ns():020}-{secrets.token_hex(8)}"
     number = os.open(_UNFINISHED + name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE, dir_fd=folder)
@@ -117,4 +145,3 @@ def _write(folder: int, data: bytes) -> bool:
         file.flush()
         os.fsync(number)
     os.rename(_UNFINISHED + name, name, src_dir_fd=folder, dst_dir_fd=folder)
-    return True

@@ -18,6 +18,7 @@ from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.directory import NamespacePaths
 from gitstore.errors import InvalidPush
 from gitstore.git.packs.new_pack import BLOB, TYPES
+from gitstore.git.refs import is_ref
 from gitstore.git.repository import Author, Repository, open_repository
 from gitstore.layout import RELEASE_REF, BlobId, CommitId
 from gitstore.publish.approval import Verdict
@@ -109,7 +110,7 @@ class PlainCheck(NamedTuple):
         """Check a push: Git moves all of its refs, or none. Raises StoreError."""
         refused = [each for each in push.commands if each.refusal]
         if refused:
-            return PlainAnswer(is_accepted=False, lines=tuple(f"{each.ref!r}: {each.refusal}" for each in refused))
+            return PlainAnswer(is_accepted=False, lines=tuple(dict.fromkeys(map(_refusal, refused))))
         updates = tuple(RefUpdate(each.ref, each.old, each.new) for each in push.commands)
         if self.held_back and any(each.name == RELEASE_REF for each in updates):
             return PlainAnswer(is_accepted=False, lines=self.held_back)
@@ -140,6 +141,11 @@ class PlainCheck(NamedTuple):
     def _pusher(self) -> Pusher:
         """Return the pusher, who may change every file of the repository, and so has all grants."""
         return Pusher(self.author, _EVERYWHERE, _EVERYWHERE, _EVERYWHERE, _EVERYWHERE, _EVERYWHERE)
+
+
+def _refusal(command: Command) -> str:
+    """Return why a command is refused; not with a text that is no name of a ref, since the answer is noted."""
+    return f"{command.ref!r}: {command.refusal}" if is_ref(command.ref) else f"A name that is none: {command.refusal}"
 
 
 def _answer(verdicts: Iterable[RefVerdict]) -> PlainAnswer:

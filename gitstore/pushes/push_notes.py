@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from gitstore.git.refs import is_ref
 from gitstore.layout import CommitId
 from gitstore.pushes.hook_notes import Note, NoteFolder
 from gitstore.pushes.plain_push import PlainAnswer, PlainPush
@@ -15,6 +16,7 @@ from gitstore.pushes.push import RefUpdate
 FOLDER = "waypost-pushes"
 MOST_REFS = 100
 MOST_CHARACTERS = 200
+WITHHELD = "(withheld)"
 _MOST_BYTES = 256 << 10
 _ID = re.compile("[0-9a-f]{40}", re.ASCII)
 
@@ -43,11 +45,11 @@ def note_push(
     answer: PlainAnswer,
     environment: Mapping[str, str],
     shorten: Callable[[str], str],
-) -> bool:
-    """Note a push before its refs move; false if the pusher may not write there. `shorten` withholds secrets."""
+) -> str:
+    """Note a push before its refs move; return why not, empty if it was noted. `shorten` withholds secrets."""
     reason = "" if answer.is_accepted else next(iter(answer.lines), "")
     content = {
-        "refs": [[_plain(shorten(each.ref)), each.old, each.new] for each in push.commands[:MOST_REFS]],
+        "refs": [[_plain(show_ref(each.ref, shorten)), each.old, each.new] for each in push.commands[:MOST_REFS]],
         "more": max(0, len(push.commands) - MOST_REFS),
         "accepted": answer.is_accepted,
         "reason": _plain(shorten(reason)),
@@ -55,6 +57,11 @@ def note_push(
         "address": _plain(environment.get("SSH_CONNECTION", "").partition(" ")[0][:MOST_CHARACTERS]),
     }
     return push_notes(repository).write(orjson.dumps(content))
+
+
+def show_ref(ref: str, shorten: Callable[[str], str]) -> str:
+    """Return the name of a ref; a text that is none can be anything, such as a password at the wrong place."""
+    return shorten(ref) if is_ref(ref) else WITHHELD
 
 
 def load_push(note: Note) -> PushNote | None:

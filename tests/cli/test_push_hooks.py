@@ -114,6 +114,30 @@ def test_texts_with_the_form_of_an_api_token_are_refused(hooked: Hooked) -> None
     assert "remote: shop/redirects.yaml:1:1: api_token: The file contains a valid API token." in hooked.refused()
 
 
+def test_a_push_that_cannot_be_noted_says_why(hooked: Hooked) -> None:
+    """Guard: it went on in silence, and of tokens it said that this user may not write."""
+    folder = hooked.repository / "waypost-pushes"
+    folder.mkdir()
+    for number in range(1_000):
+        folder.joinpath(f"{number:020}-{'a' * 16}").touch()
+    (hooked.repository / "waypost-found-tokens").touch()
+    hooked.commit(rules("/a", f"/b?{mint().value}"))
+    words = hooked.refused()
+    assert "This push is not in the audit trail: the folder waypost-pushes has no room for more notes. Tell" in words
+    assert "No API token was revoked: Not a directory (waypost-found-tokens). Revoke those that are valid." in words
+
+
+def test_a_text_that_is_no_name_of_a_ref_is_not_noted(hooked: Hooked) -> None:
+    """It may be a password at the wrong place; others may read the note."""
+    lines = f"{'0' * 40} {hooked.release} my password\n".encode()
+    done = subprocess.run([hooked.hook], cwd=hooked.repository, input=lines, capture_output=True, check=False)
+    assert done.returncode
+    assert b"funny refname" in done.stderr
+    [note] = (hooked.repository / "waypost-pushes").iterdir()
+    assert "password" not in note.read_text()
+    assert "funny refname" in note.read_text()
+
+
 def test_limits_of_regular_expressions_are_those_of_the_service(tmp_path: Path) -> None:
     hooked = Hooked.of(tmp_path / "data", regex_rule_limit=100)
     rule = "  - type: REGEX\n    source: ^/a[0-9]{900}$\n    target: /new\n    status: 301\n"

@@ -73,7 +73,7 @@ def test_a_draft_goes_from_request_to_approval_to_release(shop: Place, kim: Plac
         "rejections": [],
         "comments": 0,
         "suggestedReviewers": [],
-        "callerVerdict": "allowed",
+        "callerVerdict": "stale_draft",
     }
     shop.add("/a")
     may_not_publish(shop)

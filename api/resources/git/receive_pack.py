@@ -14,6 +14,7 @@ from falcon.asgi import Request, Response
 
 from api.auth.permissions.grants import EVERY
 from api.auth.permissions.principal import Principal, as_principal
+from api.auth.push_entry import describe_push
 from api.db.audit import AuditEvent
 from api.errors import ApiError
 from api.http.audit_notes import AuditNotes, note_request
@@ -23,7 +24,6 @@ from api.http.request.coded_body import inflate
 from api.page_links import proposal_address
 from api.resources.git.push_stream import PushStream
 from api.resources.git.smart_http import GitRepositories, check_media_type, require_push
-from api.reviews.push_entry import describe_push
 from api.runtime.jobs.background import run_in_thread, run_transfer
 from api.settings import Settings
 from gitstore.errors import StoreError

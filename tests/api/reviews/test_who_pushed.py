@@ -14,6 +14,8 @@ from api.app.data_directory import create_data, open_data
 from api.app.services import Services, open_services
 from api.auth.accounts import NewUser
 from api.auth.permissions.principal import OPERATOR, Principal
+from api.db.database import Database
+from api.db.errors import StateBroken, StateBusy, StateFull
 from api.db.namespaces.pushed_commits import list_pushed
 from api.db.namespaces.reviews import Action, DraftKey, Origin
 from api.db.timestamps import utc_now
@@ -23,11 +25,13 @@ from api.reviews.reviewing import ReviewStatement
 from api.runtime.upkeep.pushed_commit_sweeper import PushedCommitSweeper
 from api.settings import Settings
 from gitstore.drafts.drafts import DraftName
+from gitstore.errors import StoreError
 from gitstore.git.repository import Repository, open_repository
 from gitstore.history.reached import complete_record
 from gitstore.layout import DRAFT_PREFIX, RELEASE_REF, CommitId, proposal_id
 from gitstore.publish.authorship import ReviewSubject
 from gitstore.pushes.judging import judge_push
+from gitstore.pushes.push import RefUpdate
 from gitstore.store.store import Store
 from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place
 from tests.gitstore.pushes.pushed import rules
@@ -263,3 +267,24 @@ def test_who_brought_a_commit_cannot_judge_it_under_any_name(services: Services,
         left = {commit for row in list_pushed(connection, SPACE) for commit in row.commits}
     released = history.model.ancestors(place.tip)
     assert left == {each for each in history.model.brought if each not in released}
+
+
+@pytest.mark.parametrize("fault", [StateBusy, StateBroken, StateFull])
+def test_only_what_is_reviewed_waits_for_a_database_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[StoreError]
+) -> None:
+    settings = Settings(data=tmp_path / "data")
+    create_data(settings)
+    services = open_services(settings)
+    tokens = services.leaked_tokens(OPERATOR.actor(), "found in a push")
+    records = ServiceRecords(services.reviews(), SPACE, OPERATOR, Origin(), tokens)
+
+    def fail(_: Database) -> None:
+        raise fault("The database cannot be written.")
+
+    monkeypatch.setattr(Database, "writing", fail)
+    release = RefUpdate(RELEASE_REF, CommitId("1" * 40), CommitId("2" * 40))
+    records.note_push([release], [], [])
+    with pytest.raises(fault):
+        records.note_push([release], [], [CommitId("2" * 40)])
+    services.close()

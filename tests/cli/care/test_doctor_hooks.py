@@ -10,6 +10,7 @@ from api.settings import Settings
 from gitstore.care.findings import REMOVED
 from gitstore.git import push_hook
 from gitstore.git.push_hook import HOOK, PushHook, apply_hook, is_own, render_hook
+from gitstore.pushes.push_notes import push_notes
 from tests.cli.terminal import invoke, invoke_ok
 from tests.e2e.git import git
 
@@ -86,3 +87,17 @@ def test_without_hooks_none_is_missed(data: Path) -> None:
     (data / "repos/sample.git" / HOOK).unlink()
     assert codes() == {"hook_missing"}
     assert codes("--push-hooks=false") == set()
+
+
+def test_folders_of_notes_without_room_or_with_other_files_are_named(data: Path) -> None:
+    repository = data / "repos/sample.git"
+    assert push_notes(repository).write(b"{}") == ""
+    assert codes() == set()
+    folder = repository / "waypost-pushes"
+    folder.joinpath("junk").touch()
+    for number in range(1_000):
+        folder.joinpath(f"{number:020}-{'a' * 16}").touch()
+    outcome = invoke("doctor")
+    assert codes() == {"notes_full", "notes_foreign"}
+    assert "warning: sample: waypost-pushes: notes_full" in outcome.out
+    assert "such as 'junk'" in outcome.out

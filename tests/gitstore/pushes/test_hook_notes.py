@@ -30,8 +30,7 @@ def read(notes: NoteFolder, name: str) -> bytes | None:
 
 def test_what_is_noted_is_listed_in_order_until_it_is_removed(notes: NoteFolder, folder: Path) -> None:
     assert notes.list() == {}
-    assert notes.write(b"one")
-    assert notes.write(b"two")
+    assert [notes.write(b"one"), notes.write(b"two")] == ["", ""]
     folder.joinpath("notes.txt").touch()
     first, second = notes.list()
     assert [read(notes, first), read(notes, second)] == [b"one", b"two"]
@@ -62,14 +61,45 @@ def test_whoever_may_write_to_the_repository_may_note_and_the_service_can_read(
 def test_notes_are_bounded_in_size_and_number(notes: NoteFolder, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hook_notes, "MOST_NOTES", 2)
     assert [notes.write(b"x" * 101), notes.write(b"x" * 100), notes.write(b"y"), notes.write(b"z")] == [
-        False,
-        True,
-        True,
-        False,
+        "it is too large",
+        "",
+        "",
+        "the folder notes has no room for more notes",
     ]
+    assert not notes.has_room()
     with folder.joinpath(next(iter(notes.list()))).open("ab") as file:
         file.truncate(1 << 40)  # by another hand
     assert read(notes, next(iter(notes.list()))) is None
+
+
+def test_other_files_in_the_folder_take_no_room_and_hide_no_note(
+    notes: NoteFolder, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guard: anyone may leave files there, which switched off all notes."""
+    monkeypatch.setattr(hook_notes, "MOST_NOTES", 2)
+    folder.mkdir()
+    for number in range(10):
+        folder.joinpath(f"junk-{number}").touch()
+    assert notes.write(b"one") == ""
+    assert [read(notes, name) for name in notes.list()] == [b"one"]
+    assert len(notes.list_foreign()) == 2
+
+
+def test_many_notes_are_removed_with_one_look_at_the_folder(
+    notes: NoteFolder, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(5):
+        notes.write(b"one")
+    looks = list[object]()
+    scandir = os.scandir
+
+    def note(folder: int) -> object:
+        looks.append(folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", note)
+    notes.remove([*notes.list()])
+    assert (len(looks), [*folder.iterdir()]) == (2, [])
 
 
 def test_no_link_in_place_of_the_folder_is_followed(notes: NoteFolder, tmp_path: Path, folder: Path) -> None:
@@ -77,7 +107,7 @@ def test_no_link_in_place_of_the_folder_is_followed(notes: NoteFolder, tmp_path:
     elsewhere.mkdir()
     elsewhere.joinpath(NAME).touch()
     folder.symlink_to(elsewhere)
-    assert not notes.write(b"one")
+    assert notes.write(b"one")
     assert (notes.list(), read(notes, NAME)) == ({}, None)
     notes.remove([NAME])
     assert [each.name for each in elsewhere.iterdir()] == [NAME]
@@ -93,7 +123,7 @@ def test_no_link_or_pipe_in_place_of_a_note_is_read(notes: NoteFolder, tmp_path:
 
 def test_a_file_in_place_of_the_folder_stops_no_push(notes: NoteFolder, folder: Path) -> None:
     folder.touch()
-    assert not notes.write(b"one")
+    assert notes.write(b"one") == "Not a directory (notes)"
     assert notes.list() == {}
 
 
@@ -114,7 +144,7 @@ def test_texts_like_tokens_are_read_in_windows_and_a_repeated_one_takes_no_room(
     for digest in [*digests, *digests]:
         found.add(digest)
     assert len(found) == len(digests)
-    assert found.note(tmp_path)
+    assert found.note(tmp_path) == ""
     notes = tokens.found_tokens(tmp_path)
     windows = [*read_found(notes, next(iter(notes.list())))]
     assert [len(each) for each in windows] == [1_000, 1_000, 500]

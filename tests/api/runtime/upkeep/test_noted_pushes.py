@@ -11,7 +11,8 @@ import pytest
 from api.app.data_directory import create_data, open_data
 from api.app.services import Services, open_services
 from api.db.audit import AuditEntry, AuditEvent, AuditFilter, list_entries
-from api.reviews.plain_push_sweeper import PlainPushSweeper
+from api.db.errors import StateBusy
+from api.runtime.upkeep.hook_note_sweeper import HookNoteSweeper, PushReader
 from api.settings import Settings
 from gitstore.pushes.hook_notes import NoteFolder
 from gitstore.pushes.push_notes import push_notes
@@ -28,7 +29,8 @@ class Bed:
     def __init__(self, settings: Settings, services: Services) -> None:
         self.store, self.database = Store(settings.data), services.state.database
         self.store.namespaces.create("acme", "", ADA)
-        self.sweepers = [PlainPushSweeper(self.store, self.database, open_data(settings)) for _ in range(2)]
+        readers = [PushReader(self.database)]
+        self.sweepers = [HookNoteSweeper(self.store, readers, open_data(settings)) for _ in range(2)]
 
     @property
     def notes(self) -> NoteFolder:
@@ -96,3 +98,23 @@ def test_a_text_that_is_no_address_or_no_ref_is_withheld(bed: Bed) -> None:
         None,
         [{"ref": "(withheld)", "old": None, "new": NEW, "outcome": "accepted"}],
     )
+
+
+def test_notes_are_removed_also_before_one_that_cannot_be_read_now(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are looked at again in the next round, which has fewer."""
+    for _ in range(3):
+        bed.notes.write(orjson.dumps(NOTE))
+    first, *others = bed.notes.list()
+    read = PushReader.read
+
+    def fail(reader: PushReader, namespace: str, notes: NoteFolder, name: str) -> None:
+        if name != first:
+            raise StateBusy("The database is busy.")
+        read(reader, namespace, notes, name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PushReader, "read", fail)
+        bed.sweepers[0].sweep()
+    assert [*bed.notes.list()] == others
+    bed.sweepers[0].sweep()
+    assert (len(bed.entries()), bed.notes.list()) == (3, {})

@@ -3,38 +3,33 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from api.auth.tokens.api_token import find_any
-from gitstore.git.refs import is_ref
+from api.auth.tokens.shown_texts import shorten
 from gitstore.pushes.push import RefUpdate
-from gitstore.pushes.push_notes import PushNote
+from gitstore.pushes.push_notes import MOST_REFS, PushNote, show_ref
 from gitstore.pushes.receiving import Reception
 from gitstore.wire.push.push_report import RefStatus
 from gitstore.wire.push.push_request import Command, PushRequest
-
-_MOST_REFS = 100
-_MOST_CHARACTERS = 200
-_WITHHELD = "(withheld)"
 
 
 def describe_push(request: PushRequest, reception: Reception | None) -> dict[str, object]:
     """Return the detail of the entry; without a reception it is not known what became of the refs."""
     statuses = {} if reception is None else {status.ref: status for status in reception.report.statuses}
-    shown = [_describe(each, statuses) for each in request.commands[:_MOST_REFS]]
+    shown = [_describe(each, statuses) for each in request.commands[:MOST_REFS]]
     more = len(request.commands) - len(shown)
     detail: dict[str, object] = {"refs": shown} | ({"more": more} if more else {})
     fault = reception.report.fault if reception else ""
-    return detail | ({"fault": _shorten(fault)} if fault else {})
+    return detail | ({"fault": shorten(fault)} if fault else {})
 
 
 def describe_arrival(updates: Sequence[RefUpdate]) -> dict[str, object]:
     """Return the detail of the entry before the refs move: only what is asked of them is known."""
-    more = len(updates) - _MOST_REFS
-    return {"refs": [_show(*each) for each in updates[:_MOST_REFS]]} | ({"more": more} if more > 0 else {})
+    more = len(updates) - MOST_REFS
+    return {"refs": [_show(*each) for each in updates[:MOST_REFS]]} | ({"more": more} if more > 0 else {})
 
 
 def describe_note(note: PushNote) -> dict[str, object]:
     """Return the detail of the entry of a push by path or SSH: Git moves what the hook accepted, all of it, right afterwards."""
-    answer = {"outcome": "accepted"} if note.is_accepted else {"outcome": "refused", "reason": _shorten(note.reason)}
+    answer = {"outcome": "accepted"} if note.is_accepted else {"outcome": "refused", "reason": shorten(note.reason)}
     refs = [_show(*each) | answer for each in note.updates]
     return {"refs": refs, "by": "path or SSH"} | ({"more": note.more} if note.more else {})
 
@@ -46,14 +41,8 @@ def _describe(command: Command, statuses: Mapping[str, RefStatus]) -> dict[str, 
         return {**shown, "outcome": "unknown"}
     if not status.refusal:
         return {**shown, "outcome": "moved"}
-    return {**shown, "outcome": "refused", "reason": _shorten(status.refusal)}
+    return {**shown, "outcome": "refused", "reason": shorten(status.refusal)}
 
 
 def _show(ref: str, old: str | None, new: str | None) -> dict[str, Any]:
-    # A text that is no name of a ref can be anything, such as a password at the wrong place.
-    return {"ref": _shorten(ref) if is_ref(ref) else _WITHHELD, "old": old, "new": new}
-
-
-def _shorten(text: str) -> str:
-    """Return the beginning of a text, and nothing of one with an API token."""
-    return _WITHHELD if find_any(text.encode(errors="replace")) is not None else text[:_MOST_CHARACTERS]
+    return {"ref": show_ref(ref, shorten), "old": old, "new": new}

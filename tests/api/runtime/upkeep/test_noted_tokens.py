@@ -12,7 +12,7 @@ from api.auth.permissions.principal import OPERATOR
 from api.auth.tokens.api_token import digest, mint
 from api.auth.tokens.leaked_tokens import HOOK_LEAK
 from api.db.audit import AuditEvent, AuditFilter, list_entries
-from api.runtime.upkeep.found_token_sweeper import FoundTokenSweeper
+from api.runtime.upkeep.hook_note_sweeper import FoundTokenReader, HookNoteSweeper
 from api.settings import Settings
 from gitstore.errors import NotFound
 from gitstore.pushes.found_tokens import FOLDER, FoundTokens, found_tokens
@@ -43,19 +43,20 @@ def store(settings: Settings) -> Store:
 
 
 @pytest.fixture
-def sweeper(settings: Settings, services: Services, store: Store) -> FoundTokenSweeper:
-    return FoundTokenSweeper(store, services.leaked_tokens(OPERATOR.actor(), HOOK_LEAK), open_data(settings))
+def sweeper(settings: Settings, services: Services, store: Store) -> HookNoteSweeper:
+    search = services.leaked_tokens(OPERATOR.actor(), HOOK_LEAK)
+    return HookNoteSweeper(store, [FoundTokenReader(search)], open_data(settings))
 
 
 def note(repository: Path, *digests: str) -> None:
     found = FoundTokens()
     for each in digests:
         found.add(each)
-    assert found.note(repository)
+    assert found.note(repository) == ""
 
 
 def test_a_valid_token_behind_many_others_is_revoked_and_no_note_is_left(
-    services: Services, store: Store, sweeper: FoundTokenSweeper
+    services: Services, store: Store, sweeper: HookNoteSweeper
 ) -> None:
     token = services.tokens.create(OPERATOR, "leaked", tuple(everywhere("redirect:read")))
     repository = store.directory.namespace("acme").repository
@@ -69,7 +70,7 @@ def test_a_valid_token_behind_many_others_is_revoked_and_no_note_is_left(
     assert (entry.namespace, entry.detail["reason"], entry.actor.kind) == ("acme", HOOK_LEAK, "operator")
 
 
-def test_a_digest_that_is_noted_again_goes_again(store: Store, sweeper: FoundTokenSweeper) -> None:
+def test_a_digest_that_is_noted_again_goes_again(store: Store, sweeper: HookNoteSweeper) -> None:
     repository, found = store.directory.namespace("acme").repository, digest(mint().value)
     for _ in range(3):
         note(repository, found)
@@ -78,7 +79,7 @@ def test_a_digest_that_is_noted_again_goes_again(store: Store, sweeper: FoundTok
 
 
 def test_a_folder_that_cannot_be_read_keeps_no_other_namespace_waiting(
-    services: Services, store: Store, sweeper: FoundTokenSweeper
+    services: Services, store: Store, sweeper: HookNoteSweeper
 ) -> None:
     token = services.tokens.create(OPERATOR, "leaked", tuple(everywhere("redirect:read")))
     store.directory.namespace("acme").repository.joinpath(FOLDER).symlink_to("/nowhere")
