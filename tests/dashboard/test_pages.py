@@ -1,5 +1,6 @@
 """Every page of the dashboard: its rules of access, its size and its policy."""
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -144,6 +145,50 @@ def test_the_palette_and_the_shortcuts_open_by_keys(world: World, new_page: Open
     page.keyboard.press("Control+k")
     page.keyboard.type("overview")
     page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+
+
+def test_the_palette_finds_projects_and_namespaces(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page()
+    sign_in(page, world.user("admin"), "/dashboard/start")
+    page.keyboard.press("Control+k")
+    page.keyboard.type(place.namespace)
+    options = page.get_by_role("option")
+    expect(options).to_have_text([f"{place.namespace} / shop", f"Namespace {place.namespace}"])
+    assert violations(page) == []
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="shop", level=1)).to_be_visible()
+
+
+def test_single_keys_are_shortcuts_until_they_are_switched_off(world: World, new_page: Opens) -> None:
+    """https://www.w3.org/TR/WCAG22/#character-key-shortcuts."""
+    page = new_page()
+    sign_in(page, world.user("admin"), "/dashboard/start")
+    page.clock.install()
+    page.locator("h1").click()
+    page.keyboard.press("g")
+    awaited = page.locator(".awaited p")
+    expect(awaited).to_contain_text("Go to the overview")
+    assert violations(page) == []
+    page.clock.run_for(2500)
+    expect(awaited).to_have_count(0)
+    page.keyboard.press("o")  # too late
+    page.keyboard.press("?")
+    page.get_by_role("dialog", name="Keyboard shortcuts").get_by_label("Use shortcuts of single keys").uncheck()
+    page.keyboard.press("Escape")
+    page.reload()
+    page.locator("h1").click()
+    for key in "go?":
+        page.keyboard.press(key)
+    expect(awaited).to_have_count(0)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page).to_have_url(re.compile("/dashboard/start$"))
+    page.goto("/dashboard/settings")
+    page.get_by_label("Use shortcuts of single keys").check()
+    page.locator("h1").click()
+    for key in "go":
+        page.keyboard.press(key)
     expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
 
 

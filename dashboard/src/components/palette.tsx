@@ -1,21 +1,52 @@
 // The command palette and the list of keyboard shortcuts.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { commands, open, type Command } from "../state/commands.ts";
+import { me } from "../api/session.ts";
+import { awaited, commands, followers, open, setSingleKeys, singleKeys, type Command } from "../state/commands.ts";
+import { can } from "../state/grants.ts";
+import { useLoad } from "../state/load.ts";
+import { readOverview, type Overview } from "../state/overview.ts";
+import { preview } from "../state/preview.ts";
+import { projectPath } from "../state/project.ts";
+import { go } from "../state/router.ts";
 import { Dialog } from "./dialog.tsx";
+import { Check } from "./form.tsx";
+
+const MOST_READ = 1000; // projects
+const MOST_SHOWN = 20;
 
 const close = (): void => void (open.value = "");
 
 export function Palette(): JSX.Element | null {
   if (open.value === "palette") return <Chooser />;
-  return open.value === "shortcuts" ? <Shortcuts /> : null;
+  return open.value === "shortcuts" ? <Shortcuts /> : <Awaited />;
+}
+
+/** The first key of two that was pressed, and what the second one may be. */
+function Awaited(): JSX.Element {
+  return (
+    <div class="awaited" role="status">
+      {awaited.value && <p><kbd>{awaited.value}</kbd>, then {followers(awaited.value).map((each) => <span key={each.name}><kbd>{each.keys?.slice(2)}</kbd> {each.name}</span>)}</p>}
+    </div>
+  );
+}
+
+/** Return the steps to all that one may see, by name. */
+function placesOf({ items, namespaces }: Overview): readonly Command[] {
+  return [
+    ...items.map(({ namespace, name, title }) => ({ name: `${namespace} / ${name}${title && title !== name ? `: ${title}` : ""}`, run: () => go(projectPath(namespace, name)) })),
+    ...namespaces.filter(({ name }) => !preview.value && can(me.value, "namespace", "read", name)).map(({ name }) => ({ name: `Namespace ${name}`, run: () => go(`/dashboard/settings/namespaces?name=${encodeURIComponent(name)}`) })),
+  ];
 }
 
 function Chooser(): JSX.Element {
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
+  const places = useLoad("palette", (signal) => readOverview(MOST_READ, 0, signal), undefined, { keep: "palette" });
   const words = text.toLowerCase().split(/\s+/);
-  const found = commands().filter((each) => words.every((word) => each.name.toLowerCase().includes(word)));
+  const fits = (each: Command): boolean => words.every((word) => each.name.toLowerCase().includes(word));
+  const typed = text.trim() !== "";
+  const found = [...commands().filter(fits), ...(typed && places.data ? placesOf(places.data).filter(fits).slice(0, MOST_SHOWN) : [])];
   const run = (command: Command | undefined): void => {
     if (!command) return;
     close();
@@ -30,8 +61,8 @@ function Chooser(): JSX.Element {
   };
   return (
     <Dialog title="Commands" onClose={close} class="palette">
-      <input type="text" role="combobox" aria-expanded="true" aria-controls="commands" aria-label="Find a command"
-        aria-activedescendant={found.length ? `command-${chosen}` : undefined} placeholder="Find a command" autofocus value={text}
+      <input type="text" role="combobox" aria-expanded="true" aria-controls="commands" aria-label="Find a command, project or namespace"
+        aria-activedescendant={found.length ? `command-${chosen}` : undefined} placeholder="Find a command, project or namespace" autofocus value={text}
         onInput={(event) => {
           setText(event.currentTarget.value);
           setChosen(0);
@@ -39,18 +70,22 @@ function Chooser(): JSX.Element {
       <ul id="commands" role="listbox" aria-label="Commands">
         {found.map((each, index) => (
           <li key={each.name} id={`command-${index}`} role="option" aria-selected={index === chosen} onClick={() => run(each)}>
-            <span>{each.name}</span>{each.keys && <kbd>{each.keys}</kbd>}
+            <span><bdi>{each.name}</bdi></span>{each.keys && <kbd>{each.keys}</kbd>}
           </li>
         ))}
       </ul>
-      {!found.length && <p class="quiet">No command has these words.</p>}
+      {!found.length && (places.data ?? places.error) && <p class="quiet">{places.error ? `No command has these words. The projects cannot be read: ${places.error.message}` : "No command, project or namespace has these words."}</p>}
     </Dialog>
   );
 }
 
+/** Whether keys without Ctrl do something in this browser. */
+export const SingleKeys = (): JSX.Element => <p><Check label="Use shortcuts of single keys in this browser" checked={singleKeys.value} onChange={setSingleKeys} /></p>;
+
 function Shortcuts(): JSX.Element {
   return (
     <Dialog title="Keyboard shortcuts" onClose={close}>
+      <SingleKeys />
       <dl class="shortcuts">
         {commands().filter((each) => each.keys).map((each) => <div key={each.name}><dt><kbd>{each.keys}</kbd></dt><dd>{each.name}</dd></div>)}
       </dl>

@@ -11,6 +11,10 @@ export interface Command {
 }
 
 export const open = signal<"" | "palette" | "shortcuts">("");
+/** Whether keys without Ctrl do something: https://www.w3.org/TR/WCAG22/#character-key-shortcuts */
+export const singleKeys = signal(localStorage.getItem("waypost-keys") !== "off");
+/** The first key of two, while the second one is awaited. */
+export const awaited = signal("");
 export const theme = signal(localStorage.getItem("waypost-theme") ?? "");
 const added = signal<readonly Command[]>([]);
 
@@ -20,6 +24,7 @@ const GLOBAL: readonly Command[] = [
   { name: "Search in this view", keys: "/", run: () => document.querySelector<HTMLElement>("[data-search]")?.focus() },
   { name: "Open the command palette", keys: "Ctrl+K", run: () => (open.value = "palette") },
   { name: "List the keyboard shortcuts", keys: "?", run: () => (open.value = "shortcuts") },
+  { name: "Switch the single-key shortcuts on or off", run: () => setSingleKeys(!singleKeys.peek()) },
   { name: "Use the light theme", run: () => setTheme("light") },
   { name: "Use the dark theme", run: () => setTheme("dark") },
   { name: "Use the theme of the system", run: () => setTheme("") },
@@ -41,6 +46,12 @@ export function useCommands(key: string, make: () => readonly Command[]): void {
   }, [key]);
 }
 
+export function setSingleKeys(on: boolean): void {
+  singleKeys.value = on;
+  if (on) localStorage.removeItem("waypost-keys");
+  else localStorage.setItem("waypost-keys", "off");
+}
+
 export function setTheme(name: string): void {
   theme.value = name;
   if (name) localStorage.setItem("waypost-theme", name);
@@ -53,9 +64,19 @@ export function showTheme(): void {
   else delete document.documentElement.dataset["theme"];
 }
 
+const PATIENCE = 2000; // ms between two keys
+
+/** Return the commands whose first key of two this is. */
+export const followers = (key: string): readonly Command[] => commands().filter((each) => each.keys?.startsWith(`${key} `));
+
 /** Run commands by their keys; call once. */
 export function startKeys(): void {
-  let first = "";
+  let timer = 0;
+  const wait = (key: string): void => {
+    clearTimeout(timer);
+    awaited.value = key;
+    if (key) timer = window.setTimeout(() => (awaited.value = ""), PATIENCE);
+  };
   document.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
@@ -64,9 +85,10 @@ export function startKeys(): void {
     }
     const target = event.composedPath()[0] as HTMLElement; // also in an editor, which has a shadow root
     if (event.ctrlKey || event.metaKey || event.altKey || target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
-    if (document.querySelector("dialog[open]")) return;
-    const found = commands().find((each) => each.keys === event.key || (first && each.keys === `${first} ${event.key}`));
-    first = found ? "" : event.key;
+    if (!singleKeys.peek() || document.querySelector("dialog[open]")) return;
+    const keys = awaited.peek() ? `${awaited.peek()} ${event.key}` : event.key;
+    const found = commands().find((each) => each.keys === keys);
+    wait(!awaited.peek() && followers(event.key).length > 0 ? event.key : "");
     if (found) {
       event.preventDefault();
       found.run();

@@ -9,6 +9,7 @@ import { Badge, Button, Empty, Failure, Field, Time } from "../../components/bas
 import { Confirm } from "../../components/confirm.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx";
 import { writtenGrants } from "../../components/grants_editor.tsx";
+import { SingleKeys } from "../../components/palette.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
 import { toast } from "../../components/toast.tsx";
 import { useLoad } from "../../state/load.ts";
@@ -20,13 +21,16 @@ type PersonalToken = components["schemas"]["token-list.schema"]["items"][number]
 
 export default function Account(): JSX.Element {
   if (preview.value) return <SettingsPage title="No accounts"><Empty title="A preview has no accounts"><p>It answers this machine alone, and without a login.</p></Empty></SettingsPage>;
-  return <SettingsPage title="Your account"><Who /><Password /><Sessions><Tokens /></Sessions></SettingsPage>;
+  return <SettingsPage title="Your account"><Who /><Browser /><Password /><Sessions><Tokens /></Sessions></SettingsPage>;
 }
 
 function Who(): JSX.Element {
   const roles = me.value?.roles ?? [];
   return <p class="facts"><strong><bdi>{me.value?.name}</bdi></strong>{roles.map((each) => <Badge key={each} tone="info">{each}</Badge>)}</p>;
 }
+
+/** What this browser keeps for itself. */
+const Browser = (): JSX.Element => <section class="panel" aria-labelledby="browser"><h2 id="browser">This browser</h2><SingleKeys /></section>;
 
 function Password(): JSX.Element {
   const [values, setValues] = useState({ current: "", next: "" });
