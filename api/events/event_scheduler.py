@@ -8,6 +8,7 @@ from datetime import timedelta
 from api import logs
 from api.data.served_data import DataLost, ServedData
 from api.db.agents.fleet import Fleet
+from api.db.errors import StateBroken
 from api.db.events.deliveries import has_delivery_before, remove_deliveries_before
 from api.db.events.events import has_event_before, remove_events_before
 from api.events.publish_event_relay import PublishEventRelay
@@ -15,7 +16,7 @@ from api.events.release_events import ReleaseEvents
 from api.runtime.jobs.background import run_in_thread
 from api.runtime.jobs.background_task import TaskService
 from api.runtime.serving.release_loader import ReleaseLoader
-from gitstore.errors import StoreError
+from gitstore.errors import Broken, StoreError
 from gitstore.history.live import LiveNamespace
 
 POLL_INTERVAL = 5.0  # seconds between two checks of all namespaces
@@ -145,10 +146,19 @@ class EventScheduler(TaskService):
             self._changed.add(name)
             live = await self._find(name)
             if live is not None and self._relayed.get(name) != live.manifest.commit:
-                self._relayed[name] = await run_in_thread(self._event_relay.relay, name)
+                await run_in_thread(self._relay, name)
         changed, self._changed = self._changed, set()
         if changed:
             await run_in_thread(self._release_events.record, changed)
+
+    def _relay(self, name: str) -> None:
+        """Record the events of a namespace. A damaged one keeps its own events until it is repaired, and no other's."""
+        try:
+            self._relayed[name] = self._event_relay.relay(name)
+        except StateBroken:
+            raise
+        except Broken as ex:
+            _log.warning("events_not_recorded", namespace=name, error=str(ex))
 
     async def _find(self, name: str) -> LiveNamespace | None:
         try:

@@ -29,7 +29,8 @@ from gitstore.publish.release_changes import ReleaseChange, ReleaseChanges
 from gitstore.signatures.allowed_signers import FILE
 from gitstore.store.store import Store
 
-BATCH_SIZE = 100  # publishes per transaction
+BATCH_SIZE = 100  # publishes, or changes of release, per transaction
+_FAR = 100  # commits of release without changes until its cursor is moved
 _NO_PUBLISH = EventCursor(0, "")
 _MOST_SIGNERS = 100  # that were added or removed, in an entry
 _OPERATOR = Actor(OPERATOR_KIND, None, OPERATOR_KIND)
@@ -49,6 +50,9 @@ class PublishEventRelay:
     records: NamespaceRecords
     # By namespace: the entries of projects whose cursors were seen to have reached them. Only other ones are looked up.
     _reached: dict[str, dict[str, ProjectEntry]] = field(default_factory=dict)
+    # By namespace: how far there was no change after the cursor of release. So a publish costs no transaction more, and a
+    # new process looks at few commits again.
+    _unchanged: dict[str, "_Unchanged"] = field(default_factory=dict)
 
     def begin(self, manifests: Mapping[str, Manifest]) -> None:
         """Set the cursors to the newest publishes at the very first start; later do nothing."""
@@ -105,11 +109,19 @@ class PublishEventRelay:
         if relayed is None:
             self._move_release(of, None, ReleaseChanges([], manifest.commit))
             return
-        while relayed.commit != manifest.commit:
-            changes = self.store.publishes.release_changes(of.namespace, relayed.commit, BATCH_SIZE)
-            if changes.until == relayed.commit or not self._move_release(of, relayed, changes):
+        known = self._unchanged.get(of.namespace)
+        if known is None or known.cursor != relayed:  # otherwise another process moved it
+            known = _Unchanged(relayed, relayed.commit, 0)
+        while known.until != manifest.commit:
+            changes = self.store.publishes.release_changes(of.namespace, known.until, BATCH_SIZE)
+            known = _Unchanged(known.cursor, changes.until, known.passed + changes.passed)
+            if changes.found or known.passed >= _FAR:
+                if not self._move_release(of, known.cursor, changes):
+                    return
+                known = _Unchanged(EventCursor(0, changes.until), changes.until, 0)
+            elif not changes.passed:
                 return
-            relayed = EventCursor(0, changes.until)
+        self._unchanged[of.namespace] = known
 
     def _move_release(self, of: "_Relayed", relayed: EventCursor | None, changes: ReleaseChanges) -> bool:
         """Move the cursor of release and record the changes between, in one transaction; False as with `_record`."""
@@ -136,6 +148,7 @@ class PublishEventRelay:
             relayed = event_cursors.list_cursor_namespaces(connection)
         for namespace in set(self._reached) - there:
             self._reached.pop(namespace, None)
+            self._unchanged.pop(namespace, None)
         for namespace in relayed - there:
             self.store.namespaces.put_away_records(namespace, self.records)
 
@@ -210,6 +223,14 @@ class PublishEventRelay:
                     account = find_account_name(connection, publish.published_by)
                     audit.record(connection, _audit_entry(now, namespace, project, publish, account))
         return True
+
+
+class _Unchanged(NamedTuple):
+    """The cursor of release, and the commit up to which no commit after it has a change, with their number."""
+
+    cursor: EventCursor
+    until: str
+    passed: int
 
 
 class _Relayed(NamedTuple):

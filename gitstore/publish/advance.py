@@ -37,7 +37,7 @@ class ReleaseUpdate:
     """The next state of release: `tree` is the project's new folder, None to remove the project.
 
     `text` is the message, empty for a generated one; `merges` is the draft's head that is merged. With
-    `requires_same_policy` the update may not change the project's policy of reviews and lint. `approval_check` runs
+    `requires_same_policy` the update may not change the project's policy (reviews, lint, signatures). `approval_check` runs
     last, right before the commit is written: it returns trailers, or raises. With `is_rollback` the rules were
     published before; project.yaml does not change.
     """

@@ -30,7 +30,7 @@ class Served(NamedTuple):
 class NextState(NamedTuple):
     """The next state of a project: its folder on release before and after, None where it does not exist.
 
-    With `requires_same_policy` it may not change the policy of reviews and lint. With `is_rollback` the rules were
+    With `requires_same_policy` it may not change the policy (reviews, lint, signatures). With `is_rollback` the rules were
     published before; project.yaml does not change.
     """
 

@@ -4,13 +4,14 @@ They are found in Git, so that it does not matter how a commit came: by a publis
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 from typing import NamedTuple
 
 from content.records.names import is_name
 from gitstore.compiled.compiler import Compiler
+from gitstore.errors import Broken
 from gitstore.git.repository import CommitInfo, Repository, TreeEntry
 from gitstore.history.history import CommitFields, read_commit_fields
+from gitstore.history.pristine import is_pristine
 from gitstore.history.rewinds import current_release
 from gitstore.layout import PROJECT_FILE, BlobId, CommitId, TreeId
 from gitstore.publish.signers_change import SignersChange, find_signers_change
@@ -43,24 +44,39 @@ class ReleaseChange(NamedTuple):
 
 
 class ReleaseChanges(NamedTuple):
-    """The changes of some commits, oldest first, and the commit up to which all are known."""
+    """The changes of some commits, oldest first, the commit up to which all are known, and the number of commits up to it."""
 
     found: Sequence[ReleaseChange]
     until: CommitId
+    passed: int = 0
 
 
 def list_release_changes(compiler: Compiler, since: str, limit: int) -> ReleaseChanges:
-    """Return the changes of the next commits of release, at most `limit`, after `since`; from the first one if it is empty.
+    """Return the next changes in the commits of release after `since`, at most `limit`; from the first one if it is empty.
 
     Where release does not continue from there, its present state is compared with that of `since`, as far as that is known.
+    From nothing, such as the first commit of a namespace, a history that takes its place begins: each of its commits counts.
     """
     repository, tip = compiler.repository, current_release(compiler)
-    infos = list(takewhile(lambda info: info.id != since, repository.first_parents(tip)))
-    if since and infos and since not in infos[-1].parents[:1]:
-        return ReleaseChanges([*_find_moved(repository, CommitId(since), infos[0])], tip)
-    next_ones = infos[::-1][:limit]
-    changes = [change for info in next_ones for change in _find(repository, _parent_tree(repository, info), info)]
-    return ReleaseChanges(changes, next_ones[-1].id if next_ones else tip)
+    ahead = list[CommitId]()  # ids, for it may be a long history
+    for info in repository.first_parents(tip):
+        if info.id == since:
+            break
+        ahead.append(info.id)
+    else:
+        if since and not _is_nothing(repository, CommitId(since)):
+            return ReleaseChanges([*_find_moved(repository, CommitId(since), repository.commit(tip))], tip, len(ahead))
+    found = list[ReleaseChange]()
+    for passed, commit in enumerate(reversed(ahead), 1):
+        info = repository.commit(commit)
+        found += _find(repository, _parent_tree(repository, info), info)
+        if len(found) == limit:
+            return ReleaseChanges(found, commit, passed)
+    return ReleaseChanges(found, tip, len(ahead))
+
+
+def _is_nothing(repository: Repository, commit: CommitId) -> bool:
+    return repository.has(commit) and is_pristine(repository, commit)
 
 
 def _find_moved(repository: Repository, since: CommitId, tip: CommitInfo) -> Iterator[ReleaseChange]:
@@ -112,7 +128,10 @@ def _read_policy(repository: Repository, file: str) -> tuple[dict[str, str], boo
     """Return the policy of a file, and whether the file can be read."""
     if not file:
         return _NONE, True
-    settings, problems = load_project(repository.blob(BlobId(file)), PROJECT_FILE)
+    try:
+        settings, problems = load_project(repository.blob(BlobId(file)), PROJECT_FILE)
+    except Broken:  # damaged, or a submodule
+        return {**_NONE, "review": "required"}, False
     if problems:
         return {**_NONE, "review": "required"}, False
     return {name: getattr(settings, name) for name in POLICY}, True

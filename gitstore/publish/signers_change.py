@@ -2,9 +2,11 @@
 
 from typing import NamedTuple
 
+from gitstore.errors import Broken
 from gitstore.git.repository import Repository
-from gitstore.layout import BlobId, TreeId
-from gitstore.signatures.allowed_signers import FILE, AllowedSigner, InvalidSigners, load_allowed_signers
+from gitstore.layout import TreeId
+from gitstore.publish.signature_policy import load_signers
+from gitstore.signatures.allowed_signers import FILE, AllowedSigner, InvalidSigners
 
 
 class SignersChange(NamedTuple):
@@ -34,10 +36,9 @@ def find_signers_change(repository: Repository, before: TreeId | None, after: Tr
 
 def _load(repository: Repository, tree: TreeId | None) -> tuple[AllowedSigner, ...] | None:
     """Return the lines of a state; none without the file, and None for a file that cannot be read."""
-    found = repository.files_named(tree, FILE) if tree else {}
     try:
-        return load_allowed_signers(repository.blob(BlobId(found[FILE].id))) if FILE in found else ()
-    except InvalidSigners:
+        return tuple(load_signers(repository, tree)) if tree else ()
+    except (InvalidSigners, Broken):  # Broken: damaged, or a submodule
         return None
 
 

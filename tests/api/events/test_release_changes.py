@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from api.db.audit import Actor, AuditEntry, AuditEvent, AuditFilter, list_entries
-from api.db.events.event_cursors import RELEASE
+from api.db.events.event_cursors import RELEASE, list_cursors
 from api.db.tables import event_cursors
 from api.events import publish_event_relay
 from api.events.publish_event_relay import PublishEventRelay
@@ -180,3 +180,61 @@ def test_a_namespace_from_before_the_cursor_begins_where_it_is(relay: PublishEve
     clone.publish("shop/project.yaml", "project: {}\n")
     relay_served(relay)
     assert policies(relay) == [("shop", REQUIRED, NONE)]
+
+
+def test_a_file_that_is_damaged_is_one_that_cannot_be_read(
+    relay: PublishEventRelay, repository: Path, clone: Clone
+) -> None:
+    for text in (POLICY, "project: {}\n"):
+        clone.write("shop/project.yaml", text)
+        clone.write("allowed_signers", f"# {text[:7]}{len(text)}\n")
+        clone.commit()
+    clone.push()
+    for path in ("shop/project.yaml", "allowed_signers"):
+        lost = git(repository, "rev-parse", f"release~1:{path}")
+        (repository / "objects" / lost[:2] / lost[2:]).unlink()
+    relay_served(relay)
+    assert [each.detail["unreadable"] for each in entries(relay)] == [["after"], ["before"]]
+    signers = entries(relay, AuditEvent.SIGNERS_CHANGED)
+    assert [each.detail["unreadable"] for each in signers] == [["after"], ["before"]]
+
+
+def test_the_first_history_of_a_namespace_is_no_rewind(relay: PublishEventRelay, tmp_path: Path) -> None:
+    """A mirror or an upstream puts it in the place of the first commit."""
+    relay.store.namespaces.create("mirror", "", ADA)
+    relay.relay("mirror")
+    source = relay.store.directory.namespace("acme").repository
+    Clone.of(source, tmp_path / "clone").publish("shop/project.yaml", POLICY)
+    there = relay.store.directory.namespace("mirror")
+    git(there.repository, "fetch", "-q", str(source), "+release:release")
+    shutil.rmtree(there.compiled)
+    relay.store.releases.refresh("mirror", compiles=True)
+    relay.relay("mirror")
+    [entry] = entries(relay)
+    assert (entry.namespace, entry.actor) == ("mirror", Actor("commit", None, BY_GIT))
+    assert "rewoundFrom" not in entry.detail
+
+
+def test_publishes_without_a_change_move_the_cursor_only_now_and_then(
+    relay: PublishEventRelay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that begins looks at those after the cursor again, and finds nothing in them."""
+    monkeypatch.setattr(publish_event_relay, "_FAR", 3)
+
+    def cursor() -> str:
+        with relay.database.reading() as connection:
+            return str(list_cursors(connection, "acme", [RELEASE])[RELEASE].commit)
+
+    before, seen = cursor(), list[bool]()
+    for title in "abcdefg":
+        relay.store.projects.change("acme", "shop", {"title": title}, ADA)
+        relay_served(relay)
+        seen.append(cursor() != before)
+        before = cursor()
+    moves = [place for place, moved in enumerate(seen) if moved]
+    assert moves == list(range(moves[0], len(seen), 3))
+    relay.store.projects.change("acme", "shop", {"review": "required"}, ADA)
+    relay_served(relay)
+    again = event_relay(relay.store.directory.root)
+    relay_served(again)
+    assert policies(relay) == [("shop", NONE, REQUIRED)]
