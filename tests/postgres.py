@@ -47,6 +47,14 @@ class Postgres:
         return f"postgresql://{_OWNER}@127.0.0.1:{self.port}/{name}"
 
 
+def waits_for_a_lock(url: str) -> bool:
+    """Tell whether a connection to a database waits for a lock of another one."""
+    with psycopg.connect(url.replace("+psycopg", "")) as connection:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        row = connection.execute(query).fetchone()
+    return row is not None and row[0] > 0
+
+
 @contextmanager
 def running_postgres() -> Iterator[Postgres]:
     """Run a server on a free port. PostgreSQL refuses to run as root; it then runs as the user of its package."""

@@ -66,6 +66,14 @@ def advance_generation(connection: Connection) -> None:
     connection.execute(update(generation).values(number=generation.c.number + 1))
 
 
+def lock_generation(connection: Connection) -> None:
+    """Wait for changes that have begun, and keep others from beginning until this transaction ends; without a change.
+
+    SQLite needs no lock: it has one writer at a time.
+    """
+    connection.execute(select(generation.c.number).where(generation.c.id == _ROW).with_for_update())
+
+
 def read_generation(connection: Connection) -> int:
     """Return the generation number that this transaction sees."""
     return int(connection.execute(select(generation.c.number).where(generation.c.id == _ROW)).scalar_one())

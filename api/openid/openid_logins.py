@@ -15,6 +15,7 @@ from api.db.accounts import openid, sessions, users
 from api.db.accounts.openid import ProviderSession
 from api.db.audit import Actor, AuditEntry, AuditEvent
 from api.db.database import Connection
+from api.db.generation import lock_generation
 from api.db.timestamps import Clock
 from api.errors import ApiError, Unauthenticated, Unavailable
 from api.openid.errors import KeySetOutdated, ProviderRefused, login_failed, provider_away, state_invalid
@@ -28,6 +29,7 @@ from api.runtime.jobs.background import run_in_thread, run_to_end
 
 _log = logs.logger("openid")
 _CHECK_INTERVAL = timedelta(seconds=60)
+_LOGOUT_KEPT = 3 * LIFETIME
 _LIFETIME_OF_ROLES = timedelta(hours=1)  # that are never looked at again
 _REFRESH = "openid refresh token"
 _REFUSED = "refused by the provider"
@@ -71,7 +73,8 @@ class OpenIdLogins:
 
     async def finish(self, given: CallbackParameters, cookie: str, client: Client) -> SessionTokens:
         """Return the session of a callback; 400 for one of no login of this browser, 401 and 403 for a failed one."""
-        login = read_state(self.logins.keyring.ring, self.clock(), cookie, given.state)
+        begun_at = self.clock()
+        login = read_state(self.logins.keyring.ring, begun_at, cookie, given.state)
         if login is None:
             raise state_invalid()
         metadata = await self.provider.metadata()
@@ -87,7 +90,7 @@ class OpenIdLogins:
             raise
         taken = {**taken, **await run_in_thread(self.logins.throttle.take_person, found.claims["sub"], client.address)}
         spare = await run_in_thread(make_spare_hash) if self.config.provisioning else ""
-        return await run_in_thread(self._open, found, client, spare, taken)
+        return await run_in_thread(self._open, found, begun_at, client, spare, taken)
 
     async def check_again(self, session: str) -> None:
         """Ask the provider again about the person of a session, at most once a minute; 401 if it refuses them.
@@ -211,11 +214,24 @@ class OpenIdLogins:
         return None if info is None else {**info, **claims}
 
     def _open(
-        self, found: ProviderTokensOfLogin, client: Client, spare_hash: str, taken: Mapping[str, Any]
+        self,
+        found: ProviderTokensOfLogin,
+        begun_at: datetime,
+        client: Client,
+        spare_hash: str,
+        taken: Mapping[str, Any],
     ) -> SessionTokens:
+        """Open the session of a callback, unless the provider has ended it since `begun_at`.
+
+        A logout that comes later waits for this transaction, and then finds the session.
+        """
         now, logins = self.clock(), self.logins
         with logins.state.perhaps_changing() as change:
             connection = change.connection
+            lock_generation(connection)
+            subject, sid = found.claims["sub"], found.sid or ""
+            if openid.has_logout(connection, self.config.issuer, subject, sid, begun_at + _LOGOUT_KEPT):
+                raise login_failed("the provider ended its session during the login")
             people = People(self.config)
             number = people.find(change, found.claims, now, spare_hash)
             logins.throttle.refund(connection, taken)
@@ -279,10 +295,11 @@ class OpenIdLogins:
         with self.logins.state.perhaps_changing() as change:
             connection = change.connection
             if openid.use_once(
-                connection, f"logout {claims['jti']}", now + 3 * LIFETIME
+                connection, f"logout {claims['jti']}", now + _LOGOUT_KEPT
             ):  # nothing for a token that is sent again
                 change.begin()
                 sid, subject = claims.get("sid", ""), claims.get("sub", "")
+                openid.note_logout(connection, self.config.issuer, subject, sid, now + _LOGOUT_KEPT)
                 ended = openid.revoke_of_provider(connection, self.config.issuer, subject, sid, now)
                 for user, count in ended.items():
                     self._record_end(connection, user, {"sessions": count}, "logout at the provider")

@@ -3,7 +3,9 @@
 import base64
 import hmac
 import json
+import os
 import re
+import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -435,17 +437,13 @@ def test_roles_are_looked_at_again_at_a_refresh_and_a_person_who_is_refused_is_o
     with hostile_provider() as provider, openid_service(tmp_path / "data", provider.issuer) as service:
         services = open_services(Settings(data=service.data))
 
-        def look_again() -> None:
-            with services.state.database.writing() as connection:
-                connection.execute(text("UPDATE openid_sessions SET checked_at = '2020-01-01 00:00:00.000000'"))
-
         with browsing(service) as browser:
             provider.claims["groups"] = "ops"
             browser.login(provider)
             number = generation_of(services)
             tokens = browser.login(provider).json()["tokens"]
             assert generation_of(services) == number, "no worker has to read the accounts again"
-            look_again()
+            make_due(service.data)
             provider.header["kid"] = "nowhere"
 
             def fetch_keys() -> bool:
@@ -457,7 +455,7 @@ def test_roles_are_looked_at_again_at_a_refresh_and_a_person_who_is_refused_is_o
             assert answer.status_code == 200, "the provider is as good as away"
             tokens = answer.json()["tokens"]
             del provider.header["kid"]
-            look_again()
+            make_due(service.data)
             provider.claims["groups"] = ["readers"]
             provider.answer["refresh_token"] = "r2"
             answer = browser.send("POST", "/auth/refresh", json={"refreshToken": tokens["refreshToken"]})
@@ -468,7 +466,7 @@ def test_roles_are_looked_at_again_at_a_refresh_and_a_person_who_is_refused_is_o
             with services.state.database.reading() as connection:
                 stored = connection.execute(text("SELECT refresh_token FROM openid_sessions")).scalars().all()
             assert all(each.startswith("eyJ") for each in stored)  # encrypted
-            look_again()
+            make_due(service.data)
             provider.fail(TOKENS, 400, b'{"error": "invalid_grant"}')
             answer = browser.send("POST", "/auth/refresh", json={"refreshToken": tokens["refreshToken"]})
             assert provider.forms[-1]["refresh_token"] == ["r2"]
@@ -478,13 +476,52 @@ def test_roles_are_looked_at_again_at_a_refresh_and_a_person_who_is_refused_is_o
             )
             provider.faults.clear()
             tokens = browser.login(provider).json()["tokens"]
-            look_again()
+            make_due(service.data)
             with services.state.database.writing() as connection:
                 connection.execute(text("UPDATE openid_sessions SET issuer = 'https://former.example'"))
             sent = len(provider.forms)
             answer = browser.send("POST", "/auth/refresh", json={"refreshToken": tokens["refreshToken"]})
             assert (answer.status_code, len(provider.forms)) == (401, sent), "it got no token of another provider"
         services.close()
+
+
+def test_a_node_that_is_killed_before_it_stores_the_next_refresh_token_asks_to_sign_in_again(tmp_path: Path) -> None:
+    """The provider has replaced its refresh token, and refuses the one that is stored."""
+    data = tmp_path / "data"
+    with hostile_provider() as provider:
+        with openid_service(data, provider.issuer, OPENID_TIMEOUT="30") as service, browsing(service) as browser:
+            tokens = browser.login(provider).json()["tokens"]
+            make_due(data)
+            provider.hold(TOKENS)
+            body = {"refreshToken": tokens["refreshToken"]}
+            with ThreadPoolExecutor(1) as thread:
+                refresh = thread.submit(browser.send, "POST", "/auth/refresh", json=body)
+                wait_until(lambda: provider.counts[TOKENS] == 2, 20, "the provider to be asked")
+                for worker in service.workers():
+                    os.kill(worker, signal.SIGKILL)
+                assert isinstance(refresh.exception(20), httpx.HTTPError)
+            provider.fail(TOKENS, 400, b'{"error": "invalid_grant"}')  # to r1 from now on, which is spent
+            provider.release()
+        with openid_service(data, provider.issuer) as service, browsing(service) as browser:
+            make_due(data)
+            for _ in range(2):
+                assert browser.send("POST", "/auth/refresh", json=body).status_code == 401
+            assert provider.counts[TOKENS] == 3, "it is asked no more about a session that has ended"
+            bearer = {"Authorization": f"Bearer {tokens['accessToken']}"}
+            assert browser.send("GET", "/api/me", headers=bearer).status_code == 401
+            provider.heal()
+            tokens = browser.login(provider).json()["tokens"]
+            assert (
+                browser.send("POST", "/auth/refresh", json={"refreshToken": tokens["refreshToken"]}).status_code == 200
+            )
+
+
+def make_due(data: Path) -> None:
+    """Let the minute pass after which the provider is asked about a person again."""
+    services = open_services(Settings(data=data))
+    with services.state.database.writing() as connection:
+        connection.execute(text("UPDATE openid_sessions SET checked_at = '2020-01-01 00:00:00.000000'"))
+    services.close()
 
 
 def generation_of(services: Services) -> int:

@@ -133,6 +133,20 @@ def revoke_of_provider(connection: Connection, issuer: str, subject: str, sid: s
     return found
 
 
+def note_logout(connection: Connection, issuer: str, subject: str, sid: str, expires_at: datetime) -> None:
+    """Record a logout of the provider, in place of an earlier one, for logins that are on their way."""
+    statement = upsert(connection, openid_used).values(key=_logout_key(issuer, subject, sid), expires_at=expires_at)
+    connection.execute(statement.on_conflict_do_update(index_elements=["key"], set_={"expires_at": expires_at}))
+
+
+def has_logout(connection: Connection, issuer: str, subject: str, sid: str, after: datetime) -> bool:
+    """Tell whether a recorded logout, of the `sid`, the subject or both, expires later than `after`."""
+    named = {(subject, sid), ("", sid), (subject, "")} - {("", "")}
+    keys = [_logout_key(issuer, *each) for each in named]
+    query = select(openid_used.c.key).where(openid_used.c.key.in_(keys), openid_used.c.expires_at > after)
+    return connection.execute(query.limit(1)).first() is not None
+
+
 def find_document(connection: Connection, url: str) -> Document | None:
     """Return a document that was fetched; None if none was."""
     query = select(openid_documents.c.body, openid_documents.c.fetched_at)
@@ -161,6 +175,10 @@ def use_once(connection: Connection, text: str, expires_at: datetime) -> bool:
 def sweep(connection: Connection, now: datetime) -> None:
     """Remove the records of uses that have expired."""
     connection.execute(delete(openid_used).where(openid_used.c.expires_at <= now))
+
+
+def _logout_key(issuer: str, subject: str, sid: str) -> str:
+    return _hash(f"logout of {[issuer, subject, sid]}")
 
 
 def _hash(text: str) -> str:

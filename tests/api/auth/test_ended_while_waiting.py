@@ -6,7 +6,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-import psycopg
 import pytest
 
 from api.auth.identities import Identities
@@ -18,7 +17,7 @@ from api.db.accounts import users
 from api.db.audit_chain import read_head
 from api.errors import ApiError, Forbidden, Unauthenticated
 from tests.api.world import World, world
-from tests.postgres import running_postgres
+from tests.postgres import running_postgres, waits_for_a_lock
 from tests.service import wait_until
 
 GRANT = Grant("acme", "*", "redirect", "write")
@@ -145,14 +144,6 @@ def test_a_call_that_waits_for_the_lock_sees_what_its_holder_took_away(
             found = thread.submit(call, here, ada, made)
             wait_until(lambda: waits_for_a_lock(url), PATIENCE, "the call to wait for the lock")
         check_refused(here, lambda: found.result(PATIENCE), Forbidden, f"{resource}:write")
-
-
-def waits_for_a_lock(url: str) -> bool:
-    """Tell whether a connection to a database waits for a lock of another one."""
-    with psycopg.connect(url.replace("+psycopg", "")) as connection:
-        query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        row = connection.execute(query).fetchone()
-    return row is not None and row[0] > 0
 
 
 def test_a_session_that_has_ended_ends_no_others(here: World) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from api.auth.logins.session_tokens import SessionTokens
 from api.auth.permissions.principal import OPERATOR
+from api.errors import Unauthenticated
 from tests.api.openid.signing_in import SigningIn, signing_in
 from tests.openid_provider import TOKENS, HostileProvider
 from tests.service import wait_until
@@ -88,6 +89,31 @@ def test_a_provider_that_told_is_not_asked_again_within_a_minute(here: SigningIn
     for _ in range(2):
         assert here.refresh(tokens).status == 200
     assert here.provider.counts[TOKENS] == 2
+
+
+def test_tokens_of_a_refresh_beside_a_look_that_hangs_end_with_the_answer_to_it(here: SigningIn) -> None:
+    """The second refresh does not wait for the provider; what it gets lasts no longer than the first look."""
+    tokens = here.login()
+    here.world.clock.advance(seconds=61)
+    here.provider.fail(TOKENS, 400, GONE)
+    directory, got = here.world.services.directory, list[SessionTokens]()
+
+    async def both() -> None:
+        here.provider.hold(TOKENS)
+        first = begin_to_refresh(here, tokens)
+        await asked(here.provider, 2)
+        await here.logins.check_again(here.session_id(tokens))
+        got.append(here.world.services.logins.refresh(tokens.refresh_token))
+        here.provider.release()
+        with pytest.raises(Unauthenticated):
+            await first
+
+    asyncio.run(both())
+    assert here.provider.counts[TOKENS] == 2, "the second one asked too"
+    body = {"refreshToken": got[0].refresh_token}
+    assert here.call("POST", "/auth/refresh", body).status == 401
+    assert not directory.is_fresh(), "each worker reads the sessions before its next request"
+    assert here.call("GET", "/api/me", token=got[0].access_token).status == 401
 
 
 @pytest.mark.parametrize("change", ["set", "remove"])
