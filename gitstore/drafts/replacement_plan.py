@@ -33,7 +33,7 @@ class ReplaceRequest:
     """A change of the records that `where` matches; with `ids` only of these of them. A replacement is in some fields."""
 
     name: DraftName
-    replacement: Replacement | Assignment | Removal
+    change: Replacement | Assignment | Removal
     fields: frozenset[str] = frozenset()
     kinds: tuple[Kind, ...] = (Kind.REDIRECTS,)
     where: Query = field(default_factory=Query)
@@ -43,14 +43,13 @@ class ReplaceRequest:
 
 @dataclass(frozen=True, slots=True)
 class RecordReplacement:
-    """A record that changes: its place, its new values by field, and their problems; or one that is removed."""
+    """A record that changes: its place, its new values by field, their problems, and the new record; None if it is removed."""
 
     kind: Kind
     placed: Placed[Record]
-    record: Record
+    after: Record | None
     fields: Mapping[str, tuple[object, object]]
     problems: Sequence[Problem]
-    is_removed: bool = False
 
     def wire(self) -> dict[str, object]:
         """Return the JSON shape of the API."""
@@ -71,11 +70,12 @@ def plan_replacement(
     working = snapshot_of(compiler, state)
     before = compiler.snapshot(request.name.project, state.base_tree) if state.base_tree else None
     try:
-        request.replacement.check(compiler.limits)
+        request.change.check(compiler.limits)
         found = list(_bounded(each for kind in request.kinds for each in _replaced(kind, before, working, request)))
     except (InvalidPattern, InvalidReplacement) as ex:
-        problems = [Problem("bad_replacement", str(ex), pointer="/find")]
-        raise Invalid(f"Invalid replacement: {ex}.", problems) from ex
+        is_search = isinstance(request.change, Replacement)
+        problems = [Problem("bad_replacement", str(ex), pointer="/find" if is_search else "")]
+        raise Invalid(f"Invalid {'replacement' if is_search else 'change'}: {ex}.", problems) from ex
     budget = CallBudget(compiler.limits, working.costly_sources(compiler.limits.rule))
     return state, working, _with_problems(working, found, budget)
 
@@ -87,25 +87,27 @@ def _replaced(
     whole = Span(0, working.count(kind) + changes.removed)
     items = list_items(DraftView(kind, before, working, changes), request.where, whole).items
     fields = [name for name in FIELDS[item_kind(kind)] if name in request.fields]
-    is_removed = isinstance(request.replacement, Removal)
+    is_removed = isinstance(request.change, Removal)
     _require_records(working, request)
-    for item in _in_time(items):
+    for item in _in_time(items, request):
         record = item.placed.record
         is_wanted = item.placed.file and (not request.ids or record.id in request.ids)
-        if is_wanted and (new := request.replacement.changed_fields(record, fields)):
+        if is_wanted and (new := request.change.changed_fields(record, fields)):
             old = record.fields()
             pairs = {name: (old.get(name, []), value) for name, value in new.items()}
-            after = record if is_removed else with_fields(record, new)
-            yield RecordReplacement(kind, item.placed, after, pairs, (), is_removed)
+            after = None if is_removed else with_fields(record, new)
+            yield RecordReplacement(kind, item.placed, after, pairs, ())
 
 
-def _in_time(items: Iterable[DraftRecord]) -> Iterator[DraftRecord]:
+def _in_time(items: Iterable[DraftRecord], request: ReplaceRequest) -> Iterator[DraftRecord]:
     """Yield the items while there is time: a pattern may scan a whole text from each of its characters."""
     end = time.monotonic() + _SECONDS_AT_MOST
+    is_regex = isinstance(request.change, Replacement) and request.change.regex
+    action = "use a simpler pattern, or restrict it" if is_regex else "restrict it"
     for item in items:
         if time.monotonic() > end:
             raise InvalidReplacement(
-                f"it takes more than {_SECONDS_AT_MOST:.0f} seconds; use a simpler pattern, or restrict it with `where` or `ids`"
+                f"it takes more than {_SECONDS_AT_MOST:.0f} seconds; {action} with `where` or `ids`"
             )
         yield item
 
@@ -124,7 +126,7 @@ def _bounded(found: Iterable[RecordReplacement]) -> Iterator[RecordReplacement]:
 def _require_records(working: Snapshot, request: ReplaceRequest) -> None:
     unknown = (id_ for id_ in sorted(request.ids) if not any(working.find_record(kind, id_) for kind in request.kinds))
     if missing := next(unknown, None):
-        raise NotFound(f"The draft has no record with the id {missing[:40]!r}; nothing was replaced.")
+        raise NotFound(f"The draft has no record with the id {missing[:40]!r}; nothing changed.")
 
 
 def _with_problems(
@@ -137,27 +139,27 @@ def _with_problems(
 
 def _duplicate_identities(working: Snapshot, kind: Kind, found: Sequence[RecordReplacement]) -> set[str]:
     """Return the identities that more than one record would have; empty where no identity changes."""
-    if all(each.record.identity == each.placed.record.identity for each in found):
+    if all(each.after is None or each.after.identity == each.placed.record.identity for each in found):
         return set()
-    new = {each.placed.position: each.record.identity for each in found}
+    new = {each.placed.position: (each.after or each.placed.record).identity for each in found}
     counted = Counter(new.get(at, placed.record.identity) for at, placed in enumerate(working.placed(kind)))
     return {identity for identity, times in counted.items() if times > 1}
 
 
 def _problems(each: RecordReplacement, twice: Iterable[str], budget: CallBudget) -> list[Problem]:
-    if each.is_removed:
+    if each.after is None:
         return []
     name = "source" if each.kind is Kind.REDIRECTS else "path"
     found = schemas.check(f"{item_kind(each.kind)}-patch", {key: new for key, (_, new) in each.fields.items()})
-    if not found and is_pattern(each.record) and (name in each.fields):
-        found = budget.spend(each.record.identity)[:1]
-    found = found or errors(record_problems(each.record))
-    if name in each.fields and each.record.identity in twice:
+    if not found and is_pattern(each.after) and (name in each.fields):
+        found = budget.spend(each.after.identity)[:1]
+    found = found or errors(record_problems(each.after))
+    if name in each.fields and each.after.identity in twice:
         noun = item_kind(each.kind)
         code = "duplicate_source" if each.kind is Kind.REDIRECTS else "duplicate_path"
         found = [
             *found,
-            problem(code, f"another {noun} has, or would get, the {name} {quote_identity(each.record)}", f"/{name}"),
+            problem(code, f"another {noun} has, or would get, the {name} {quote_identity(each.after)}", f"/{name}"),
         ]
     return found
 

@@ -12,7 +12,6 @@ from content.changes.replacement import Replacement
 from content.checks.pattern_budget import CostlyRule, exceeds_project, is_pattern, pattern_cost, project_problems
 from content.records.pattern_limits import PatternLimits
 from content.records.problem import Problem
-from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.comparison.descriptions import count_text
 from gitstore.compiled.compiler import Compiler
@@ -80,10 +79,10 @@ def prepare_replacement(compiler: Compiler, repository: Repository, request: Rep
 
 
 def _describe(request: ReplaceRequest, found: Sequence[RecordReplacement]) -> str:
-    removes = isinstance(request.replacement, Removal)
+    removes = isinstance(request.change, Removal)
     totals = {kind: sum(each.kind is kind for each in found) for kind in Kind}
     numbers = {kind: Counts(0, 0, total) if removes else Counts(0, total, 0) for kind, total in totals.items()}
-    verb = "Replace" if isinstance(request.replacement, Replacement) else "Remove" if removes else "Set"
+    verb = "Replace" if isinstance(request.change, Replacement) else "Remove" if removes else "Set"
     return f"{verb}: {count_text(numbers)}"
 
 
@@ -108,7 +107,7 @@ def _draft_position(state: DraftState) -> tuple[object, ...]:
 def _require_valid(found: Sequence[RecordReplacement]) -> None:
     wrong = [each for each in found if each.problems]
     if wrong:
-        message = f"{len(wrong)} of {len(found)} records would be invalid; nothing was replaced."
+        message = f"{len(wrong)} of {len(found)} records would be invalid; nothing changed."
         raise Invalid(
             message, [_build_problem(each, problem) for each in wrong for problem in each.problems][:_MAX_PROBLEMS]
         )
@@ -116,12 +115,13 @@ def _require_valid(found: Sequence[RecordReplacement]) -> None:
 
 def _require_affordable(limits: PatternLimits, working: Snapshot, found: Sequence[RecordReplacement]) -> None:
     before = working.pattern_cost
-    cost = before + pattern_cost(each.record for each in found) - pattern_cost(each.placed.record for each in found)
+    after = [(each, each.after) for each in found if each.after]
+    cost = before + pattern_cost(new for _, new in after) - pattern_cost(each.placed.record for each in found)
     if exceeds_project(limits, before, cost):
         new = [
-            CostlyRule(pattern_cost([each.record]), each.record.identity, each.placed.file, each.placed.line)
-            for each in found
-            if is_pattern(each.record)
+            CostlyRule(pattern_cost([new]), new.identity, each.placed.file, each.placed.line)
+            for each, new in after
+            if is_pattern(new)
         ]
         problems = project_problems(limits, cost, new)
         raise Invalid(problems[0].message, problems)
@@ -136,13 +136,9 @@ def _apply(working: Snapshot, found: Sequence[RecordReplacement]) -> RuleLists:
     lists = RuleLists(working)
     for kind in {each.kind for each in found}:
         own = [each for each in found if each.kind is kind]
-        new = {(each.placed.file, each.placed.record.identity): _after(each) for each in own}
+        new = {(each.placed.file, each.placed.record.identity): each.after for each in own}
         for full in {each.placed.file for each in own}:
             path = full.removeprefix(f"{working.project}/")
             after = (new.get((full, each.identity), each) for each in lists.read(kind, path))
             lists.write(kind, path, [each for each in after if each is not None])
     return lists
-
-
-def _after(each: RecordReplacement) -> Record | None:
-    return None if each.is_removed else each.record

@@ -134,7 +134,7 @@ class Model:
         """Append a character to each `o` of some pages."""
         if chosen := self.some(sorted(self.draft)):
             order = ReplaceRequest(self.main, Replacement("o", "o-"), frozenset({"content"}), (Kind.PAGES,))
-            order = ReplaceRequest(order.name, order.replacement, order.fields, order.kinds, ids=_ids(chosen))
+            order = ReplaceRequest(order.name, order.change, order.fields, order.kinds, ids=_ids(chosen))
             self.place.store.drafts.replace(SPACE, order, ADA)
             self.draft = {**self.draft, **{path: self.draft[path].replace("o", "o-") for path in chosen}}
 
