@@ -4,6 +4,7 @@ from api import logs
 from api.errors import ApiError, Unauthenticated, Unavailable
 
 _log = logs.logger("openid")
+_AWAY = "The identity provider does not answer as it should. Try again later."
 _FAILED = "The login with the identity provider failed. Try again; the log has the reason."
 
 
@@ -29,10 +30,20 @@ def login_failed(reason: str) -> Unauthenticated:
     return Unauthenticated(_FAILED, "openid_failed")
 
 
-def provider_away(reason: str) -> ApiError:
-    """Return the 503 for a provider that does not answer, or answers with garbage."""
+class ProviderSilent(Unavailable):
+    """503: the provider does not answer at all, which each caller would wait for."""
+
+
+def provider_silent(reason: str) -> ProviderSilent:
+    """Return the 503 for a provider that gives no answer."""
     _log.warning("openid_provider_away", reason=reason)
-    return Unavailable("The identity provider does not answer as it should. Try again later.", "openid_unavailable", 10)
+    return ProviderSilent(_AWAY, "openid_unavailable", 10)
+
+
+def provider_away(reason: str) -> ApiError:
+    """Return the 503 for a provider that answers with garbage, or that it cannot answer now."""
+    _log.warning("openid_provider_away", reason=reason)
+    return Unavailable(_AWAY, "openid_unavailable", 10)
 
 
 def state_invalid() -> ApiError:

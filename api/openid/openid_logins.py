@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from api import logs
@@ -18,7 +19,14 @@ from api.db.database import Connection
 from api.db.generation import lock_generation
 from api.db.timestamps import Clock
 from api.errors import ApiError, Unauthenticated, Unavailable
-from api.openid.errors import KeySetOutdated, ProviderRefused, login_failed, provider_away, state_invalid
+from api.openid.errors import (
+    KeySetOutdated,
+    ProviderRefused,
+    ProviderSilent,
+    login_failed,
+    provider_away,
+    state_invalid,
+)
 from api.openid.login_state import LIFETIME, LoginState, begin_state, read_state
 from api.openid.people import People, make_spare_hash
 from api.openid.provider import Metadata, Provider
@@ -29,6 +37,7 @@ from api.runtime.jobs.background import run_in_thread, run_to_end
 
 _log = logs.logger("openid")
 _CHECK_INTERVAL = timedelta(seconds=60)
+_REST = timedelta(seconds=30)  # of a provider that gives no answer
 _LOGOUT_KEPT = 3 * LIFETIME
 _LIFETIME_OF_ROLES = timedelta(hours=1)  # that are never looked at again
 _REFRESH = "openid refresh token"
@@ -93,9 +102,10 @@ class OpenIdLogins:
         return await run_in_thread(self._open, found, begun_at, client, spare, taken)
 
     async def check_again(self, session: str) -> None:
-        """Ask the provider again about the person of a session, at most once a minute; 401 if it refuses them.
+        """Ask the provider again about the person of a session, once a minute; 401 if it refuses them.
 
-        While the provider is away the session goes on as it was, until its greatest age. Once begun, all is done also if
+        While the provider is away the session goes on as it was, until its greatest age: it is asked again at the next refresh if
+        it could not tell, and half a minute later if it gave no answer, which the caller waits for. Once begun, all is done also if
         the client leaves: the provider may have replaced its refresh token already.
         """
         if not await run_to_end(self._check(session)):
@@ -111,14 +121,17 @@ class OpenIdLogins:
         token = self._unseal_refresh(found) if found else ""
         if found is None or not token:
             return True
-        is_admitted = None
+        is_admitted, rest = None, timedelta()
         try:
             is_admitted = await self._ask(found, token)
+        except ProviderSilent:
+            rest = _REST
+            return True
         except ApiError:  # away
             return True
         finally:
             if is_admitted is None:
-                await run_in_thread(self._release_check, session, claimed_at)
+                await run_in_thread(self._release_check, session, claimed_at, rest)
         return is_admitted
 
     async def _ask(self, session: ProviderSession, token: str) -> bool:
@@ -254,8 +267,7 @@ class OpenIdLogins:
         if not self.config.roles_claim or found.refresh_token:
             return lifetime
         lifetime = min(lifetime, _LIFETIME_OF_ROLES)
-        reason = "the provider gave no refresh token, so the roles cannot be looked at again"
-        _log.warning("openid_session_is_short", reason=reason, seconds=int(lifetime.total_seconds()))
+        _warn_of_short_sessions(int(lifetime.total_seconds()))
         return lifetime
 
     def _seal_refresh(self, token: str) -> str:
@@ -267,11 +279,13 @@ class OpenIdLogins:
 
     def _claim_check(self, session: str, now: datetime) -> ProviderSession | None:
         with self.logins.state.database.writing() as connection:
-            return openid.claim_check(connection, session, now - _CHECK_INTERVAL, now)
+            return openid.claim_session_check(connection, session, now - _CHECK_INTERVAL, now)
 
-    def _release_check(self, session: str, claimed_at: datetime) -> None:
+    def _release_check(self, session: str, claimed_at: datetime, rest: timedelta) -> None:
+        """Let the provider be asked again after a rest, which begins now."""
+        before = (self.clock() if rest else claimed_at) - _CHECK_INTERVAL + rest
         with self.logins.state.database.writing() as connection:
-            openid.release_check(connection, session, claimed_at, claimed_at - _CHECK_INTERVAL)
+            openid.release_session_check(connection, session, claimed_at, before)
 
     def _keep_refresh(self, session: str, refresh_token: object) -> None:
         """Store the provider's next refresh token, before anything else is asked: the one before may be spent."""
@@ -311,3 +325,10 @@ class OpenIdLogins:
         detail = {**ended, "by": "openid", "reason": reason}
         entry = AuditEntry(self.clock(), AuditEvent.SESSIONS_ENDED, Actor("user", number, name), name, detail)
         audit.record(connection, entry)
+
+
+@lru_cache(maxsize=1)
+def _warn_of_short_sessions(seconds: int) -> None:
+    """Log once in a process that sessions are short, since the provider does the same at each login."""
+    reason = "the provider gave no refresh token, so the roles cannot be looked at again"
+    _log.warning("openid_session_is_short", reason=reason, seconds=seconds)

@@ -7,7 +7,7 @@ import httpcore
 import orjson
 
 from api.events.webhook_target import read_target
-from api.openid.errors import provider_away
+from api.openid.errors import provider_away, provider_silent
 from api.runtime.checked_client import CheckedClient, OutgoingRequest, TooLongResponse, read_whole
 from api.runtime.checked_network import error_class
 from gitstore.wire.addresses import AddressPolicy
@@ -47,7 +47,7 @@ class ProviderClient:
         except TooLongResponse:
             raise provider_away("too long") from None
         except Exception as ex:  # noqa: BLE001 - every failure of a provider or the network is one of its kinds
-            raise provider_away(error_class(ex)) from None  # the cause may have the code or a token
+            raise provider_silent(error_class(ex)) from None  # the cause may have the code or a token
         if answer.status >= _SERVER_ERROR or answer.status == _BUSY:
             raise provider_away(f"status {answer.status}")
         return answer

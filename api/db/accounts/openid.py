@@ -98,7 +98,7 @@ def find_person(connection: Connection, number: str) -> int | None:
     return found
 
 
-def claim_check(connection: Connection, number: str, before: datetime, now: datetime) -> ProviderSession | None:
+def claim_session_check(connection: Connection, number: str, before: datetime, now: datetime) -> ProviderSession | None:
     """Return the session, if it was not ended and its provider last asked before `before`; of all callers exactly one gets it."""
     is_active = select(sessions.c.id).where(sessions.c.id == number, sessions.c.revoked_at.is_(None)).exists()
     due = (openid_sessions.c.session_id == number, openid_sessions.c.checked_at <= before, is_active)
@@ -108,8 +108,8 @@ def claim_check(connection: Connection, number: str, before: datetime, now: date
     return find_provider_session(connection, number)
 
 
-def release_check(connection: Connection, number: str, claimed_at: datetime, before: datetime) -> None:
-    """Undo a claim of `claim_check`, so that the next caller gets the session again."""
+def release_session_check(connection: Connection, number: str, claimed_at: datetime, before: datetime) -> None:
+    """Replace the time of a claim by an earlier one, so that the session is due again before the interval has passed."""
     own = (openid_sessions.c.session_id == number, openid_sessions.c.checked_at == claimed_at)
     connection.execute(update(openid_sessions).where(*own).values(checked_at=before))
 

@@ -9,6 +9,7 @@ import pytest
 from api.auth.logins.session_tokens import SessionTokens
 from api.auth.permissions.principal import OPERATOR
 from api.errors import Unauthenticated
+from api.openid import openid_logins
 from tests.api.openid.signing_in import SigningIn, signing_in
 from tests.openid_provider import TOKENS, HostileProvider
 from tests.service import wait_until
@@ -80,6 +81,31 @@ def test_a_provider_that_could_not_tell_is_asked_again_at_the_next_refresh(
     answer = here.call("POST", "/auth/refresh", {"refreshToken": again.json()["tokens"]["refreshToken"]})
     assert answer.status == 401
     assert here.session(tokens).revoked_at is not None
+
+
+def test_a_provider_that_gives_no_answer_is_asked_again_after_a_rest(tmp_path: Path, provider: HostileProvider) -> None:
+    """Guard: each refresh of a session waited for the whole timeout of a provider that hangs."""
+    with signing_in(tmp_path, provider, openid_timeout=1) as here:
+        tokens = here.login()
+        here.world.clock.advance(seconds=61)
+        here.provider.hold(TOKENS)
+        for _ in range(2):
+            asyncio.run(here.logins.check_again(here.session_id(tokens)))
+        assert here.provider.counts[TOKENS] == 2, "the login, and the first refresh"
+        here.provider.release()
+        here.world.clock.advance(seconds=31)
+        asyncio.run(here.logins.check_again(here.session_id(tokens)))
+        assert here.provider.counts[TOKENS] == 3
+
+
+def test_short_sessions_are_logged_once(here: SigningIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = list[str]()
+    monkeypatch.setattr(openid_logins._log, "warning", lambda event, **_: lines.append(event))
+    openid_logins._warn_of_short_sessions.cache_clear()
+    here.provider.answer["refresh_token"] = None
+    for _ in range(2):
+        here.login()
+    assert lines == ["openid_session_is_short"]
 
 
 def test_a_provider_that_told_is_not_asked_again_within_a_minute(here: SigningIn) -> None:
