@@ -1,7 +1,6 @@
 """The signer of manifests of a worker, with its keys; it signs what a publish changes as soon as the worker has read it."""
 
 import asyncio
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from api.runtime.serving.release_loader import ReleaseLoader
 from api.settings import Settings
 from gitstore.errors import StoreError
 from gitstore.history.live import LiveNamespace
+from gitstore.signatures.signing_key import UNSIGNED
 
 if TYPE_CHECKING:
     from gitstore.signatures.public_key import PublicKey
@@ -65,4 +65,4 @@ async def _prepare(signer: ManifestSigner, before: LiveNamespace | None, after: 
 
 def _key_file(settings: Settings) -> Path | None:
     """Return the file of the key; None without one, and where commits go on unsigned on purpose."""
-    return None if settings.signing_key == Path(os.devnull) else settings.signing_key
+    return None if settings.signing_key == UNSIGNED else settings.signing_key

@@ -7,7 +7,7 @@ from content.records.problem import Problem
 from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.compiled.segments.snapshot import File, FileSource, Snapshot
 from gitstore.errors import SigningKeyUnusable, StoreError
-from gitstore.git.repository import Author
+from gitstore.git.repository import Author, open_repository
 from gitstore.git.signed_release import require_unsigned_release
 from gitstore.layout import CommitId
 from gitstore.namespaces import archive, folder_import, folder_publish, namespaces
@@ -20,8 +20,6 @@ from gitstore.namespaces.working_directory import WorkingDirectory, WorkingState
 from gitstore.publish.acceptance import accept_rewind
 from gitstore.publish.advance import PublishResult
 from gitstore.store.access import Component
-
-_ASKED = 5  # namespaces, whether the service signs their commits
 
 
 class Namespaces(Component):
@@ -46,11 +44,14 @@ class Namespaces(Component):
         return NamespaceCreation(name, description, author, self._access.hook, self._access.signing_key)
 
     def _require_unsigned_releases(self) -> None:
-        """Raise SigningKeyUnusable where the service signs other namespaces: a new one has no release that tells."""
-        for name in self.names()[:_ASKED]:
+        """Raise SigningKeyUnusable where the service signs any other namespace: a new one has no release that tells.
+
+        All are asked: some are never signed, such as those of a folder of an upstream. It takes less than a millisecond for each.
+        """
+        for name in self.names():
             try:
-                with self._access.reading(name) as compiler:
-                    require_unsigned_release(compiler.repository)
+                with open_repository(self._access.directory.namespace(name).repository) as repository:
+                    require_unsigned_release(repository)
             except SigningKeyUnusable:
                 raise
             except StoreError:  # one that cannot be read

@@ -11,6 +11,7 @@ from gitstore.layout import proposal_id
 from gitstore.proposals.publishing import MergeRequest, Scopes
 from gitstore.publish.publishing import PublishRequest
 from gitstore.pushes.push import Scope
+from gitstore.signatures.signing_key import UNSIGNED
 from gitstore.store.store import Store, create_store
 from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, Place, put, redirect
 from tests.gitstore.pushes.pushed import rules
@@ -86,6 +87,15 @@ def test_without_its_key_nothing_is_published(signed: Place, service_key: Key) -
         signed.store.publishes.publish(SPACE, PublishRequest(MAIN, ADA), lambda _: ())
     assert signed.tip == before
     assert signed.store.drafts.names(SPACE, SHOP) == ["main"]
+
+
+def test_without_a_key_no_namespace_is_created_however_many_others_are_unsigned(signed: Place) -> None:
+    """Guard: the first five by name were asked, which may be those of folders of an upstream."""
+    unsigned = Store(signed.root, signing_key=UNSIGNED)
+    for number in range(6):
+        unsigned.namespaces.create(f"a{number}", "", ADA)
+    with pytest.raises(SigningKeyUnusable, match="no key is set here"):
+        Store(signed.root).namespaces.create("mine", "", ADA)
 
 
 def test_another_process_signs_too(signed: Place, service_key: Key, signers: Path) -> None:
