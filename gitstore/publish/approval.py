@@ -11,13 +11,12 @@ from gitstore.git.repository import Author
 from gitstore.history.messages import APPROVED_BY, OVERRIDE, signature
 from gitstore.layout import PROJECT_FILE, CommitId
 from gitstore.publish.authorship import ReviewSubject
-from gitstore.yamlfiles.project_file import POLICY, ProjectFile
+from gitstore.yamlfiles.project_file import default_policy, policy_of
 
 _FOLLOWED = (
     " It has commits of a branch of the upstream, whose pushers are not known here: approvals count only with the upstream's "
     "setting trustedAuthors. Else merge it there."
 )
-_NONE = {name: getattr(ProjectFile(), name) for name in POLICY}
 
 
 def require_same_policy(old: Snapshot | None, new: Snapshot | None) -> None:
@@ -39,7 +38,8 @@ def require_same_policy(old: Snapshot | None, new: Snapshot | None) -> None:
 
 def _require_no_policy(old: Snapshot) -> None:
     """Refuse to remove a project with a policy: a new project of the same name would have none."""
-    asked = [f"{name}: {value}" for name, value in _policy(old).items() if value != _NONE[name]]
+    default = default_policy()
+    asked = [f"{name}: {value}" for name, value in _policy(old).items() if value != default[name]]
     if asked:
         raise NotAllowed(
             f"The project {old.project} has a policy ({', '.join(asked)}), which its removal would end. Removing it "
@@ -49,8 +49,7 @@ def _require_no_policy(old: Snapshot) -> None:
 
 def _policy(snapshot: Snapshot) -> dict[str, str]:
     """Return the policy of a state; a review is also required where its project.yaml cannot be read."""
-    found = {name: getattr(snapshot.settings, name) for name in POLICY}
-    return {**found, "review": "required"} if snapshot.needs_review else found
+    return policy_of(snapshot.settings, is_read=not snapshot.needs_review)
 
 
 def read_reason(text: str) -> str:

@@ -46,6 +46,17 @@ class ProjectFile:
         return self.signatures == "required"
 
 
+def policy_of(project: ProjectFile, *, is_read: bool = True) -> dict[str, str]:
+    """Return the settings of the policy; of a file that cannot be read, a review is required."""
+    found = {name: getattr(project, name) for name in POLICY}
+    return found if is_read else {**found, "review": "required"}
+
+
+def default_policy() -> dict[str, str]:
+    """Return the policy of a project that has none."""
+    return policy_of(ProjectFile())
+
+
 def load_project(data: bytes, file: str) -> tuple[ProjectFile, list[Problem]]:
     """Read the settings of a file, and its problems; with any problem, the settings are the defaults."""
     found, _, problems = _load(data, file, "project")
@@ -65,7 +76,7 @@ def load_project(data: bytes, file: str) -> tuple[ProjectFile, list[Problem]]:
 def dump_project(project: ProjectFile) -> bytes:
     """Return the file with these settings, without those at their default."""
     default = ProjectFile()
-    policy = {name: getattr(project, name) for name in POLICY}
+    policy = policy_of(project)
     lines = _lines({"title": project.title, "description": project.description}, INDENT)
     kept = {name: value for name, value in policy.items() if value != getattr(default, name)}
     lines += [f"{INDENT}policy:\n", *_lines(kept, INDENT * 2)] if kept else []

@@ -20,10 +20,10 @@ from api.runtime.serving.release_loader import ReleaseLoader
 from gitstore.errors import StoreError
 from gitstore.history.live import LiveProject
 from gitstore.store.store import Store
-from gitstore.yamlfiles.project_file import POLICY, ProjectFile
+from gitstore.yamlfiles.project_file import POLICY, ProjectFile, default_policy
 
 _log = logs.logger("projects")
-_NO_POLICY = {name: getattr(ProjectFile(), name) for name in POLICY}
+_NO_POLICY = default_policy()
 
 
 class Projects:

@@ -30,7 +30,12 @@ RULES_PER_CHECK = 4
 RULES_PER_NEAR_LINT = 100  # for each differing rule, that of either side
 _POSITION = (1 << POSITION_BITS) - 1
 _NUMBER_BYTES = 8
-_FEW = 16  # numbers that are looked for one by one
+FEW = 16  # ids and other numbers that are looked for one by one
+
+
+Row = tuple[int, int, int]
+"""A rule: its id, its fingerprint, and the hash of its key."""
+CheckedLists = Mapping[Kind, "CheckedList"]
 
 
 class LintedFile(NamedTuple):
@@ -75,11 +80,6 @@ class CheckedList:
     def owners_of(self, keys: Collection[int]) -> set[int]:
         """Return the ids of the rules whose check looked up any of these keys."""
         return {self.owners[at] for at in find_numbers(self.looked_up, keys)}
-
-
-Row = tuple[int, int, int]
-"""A rule: its id, its fingerprint, and the hash of its key."""
-CheckedLists = Mapping[Kind, CheckedList]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ def _without(parts: Iterable[_Part], changed: Collection[int]) -> list[_Part]:
 
 def find_numbers(numbers: "array[int]", wanted: Collection[int]) -> list[int]:
     """Return the positions of some numbers, in order; few are looked for in memory, which is faster than a loop."""
-    if len(wanted) > _FEW:
+    if len(wanted) > FEW:
         return [at for at, number in enumerate(numbers) if number in wanted]
     data = numbers.tobytes()
     return sorted(at for each in wanted for at in find_all(data, each))

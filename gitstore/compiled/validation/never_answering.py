@@ -1,6 +1,7 @@
 """The count of rules that can never answer, after a small change: from the lint of an earlier state and what has changed since.
 
-It costs what the files that differ cost, whatever the project has besides; `lint` stores all rules again. Both check a rule again for the same reasons, which the docstring of `lint` lists.
+It costs what the files that differ cost, whatever the project has besides; `lint` stores all rules again. Both check a rule
+again for the same reasons, which the docstring of `lint` lists.
 """
 
 from bisect import bisect_right
@@ -17,6 +18,7 @@ from content.records.problem_codes import NEVER_ANSWER, count_never_answering
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.lint import (
+    FEW,
     RULES_PER_CHECK,
     RULES_PER_NEAR_LINT,
     Finding,
@@ -27,8 +29,6 @@ from gitstore.compiled.validation.lint import (
     list_keys,
 )
 from gitstore.layout import BlobId
-
-_FEW = 16  # ids that are looked for one by one
 
 _Rows = frozenset[Row]
 _NONE: _Rows = frozenset()
@@ -130,7 +130,7 @@ class _ChangedList:
 
     def positions(self, ids: Collection[int]) -> Iterator[int]:
         """Yield the positions of rules in the later state; removed rules have none."""
-        if len(ids) > _FEW:
+        if len(ids) > FEW:
             self._index = {number: at for at, number in enumerate(self._rules.ids)}
         for each in ids:
             at = self._place(each)
