@@ -108,6 +108,17 @@ def test_a_field_that_both_changed_is_a_conflict(place: Place) -> None:
     assert (conflict["base"], conflict["release"], conflict["draft"]) == ("/old", "/theirs", "/mine")
 
 
+def test_only_the_report_on_one_proposal_has_the_texts_of_files_in_conflict(place: Place) -> None:
+    place.push({"shop/page.html": "Old\n"})
+    propose(place, "sale", {"shop/page.html": "Mine\n"})
+    place.push({"shop/page.html": "Theirs\n"})
+    proposal = place.store.proposals.read(SPACE, proposal_id("refs/heads/sale"))
+    [[listed]] = [each.projects for each in place.store.proposals.reports(SPACE, [proposal])]
+    [shown] = place.store.proposals.report_with_texts(SPACE, proposal).projects
+    assert [each.get("texts") for each in listed.conflicts] == [None]
+    assert [each["texts"] for each in shown.conflicts] == [{"base": "Old\n", "release": "Theirs\n", "draft": "Mine\n"}]
+
+
 def test_a_file_that_cannot_be_read_has_no_counts(place: Place) -> None:
     """Its rules are not removed; the problem has its place."""
     place.publish(put(redirect("/a", "/old")))
