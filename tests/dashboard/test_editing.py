@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_pages import violations
@@ -188,6 +188,56 @@ def test_an_undo_does_not_overwrite_what_came_after(world: World, new_page: Open
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("The draft was changed since then, so nothing was undone.")).to_be_visible()
     assert drafted(place) == {"/a": "/again", "/b": "/new"}
+
+
+def test_an_undone_removal_in_an_editor_replaces_nothing_that_came_after(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add_page("/robots.txt", "mine")
+    place.published("/a", "/b")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    undo = page.get_by_role("button", name="Undo")
+    page.get_by_role("link", name="/a", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("\u2212 removed")).to_be_visible()
+    place.add("/a", "/theirs")
+    undo.click()
+    expect(page.get_by_text("Not put back: someone has added /a again since.")).to_be_visible()
+    assert drafted(place) == {"/a": "/theirs", "/b": "/new"}
+    page.get_by_role("link", name="/b", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("\u2212 removed")).to_be_visible()
+    place.add("/c")  # another rule is no reason against it
+    undo.click()
+    expect(page.get_by_text("\u2212 removed")).to_be_hidden()
+    assert drafted(place) == {"/a": "/theirs", "/b": "/new", "/c": "/new"}
+    page.goto(view(place, "/pages"))
+    page.get_by_role("link", name="/robots.txt").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("\u2212 removed")).to_be_visible()
+    place.add_page("/robots.txt", "theirs")
+    undo.click()
+    expect(page.get_by_text("Not put back: someone has added /robots.txt again since.")).to_be_visible()
+    assert [each["content"] for each in place.get("/draft/pages")["items"] if each["change"] != "removed"] == ["theirs"]
+
+
+def test_an_undone_removal_is_refused_if_the_draft_changes_meanwhile(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page(refused=409)
+    sign_in(page, world.user("admin"), view(place))
+    page.get_by_role("link", name="/a", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("\u2212 removed")).to_be_visible()
+
+    def overtake(route: Route) -> None:
+        place.add("/a", "/theirs")
+        route.continue_()
+
+    page.route("**/draft/changes?*", overtake)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Not put back: someone has just changed the draft.")).to_be_visible()
+    assert drafted(place) == {"/a": "/theirs"}
 
 
 def test_a_draft_is_reviewed_by_a_second_person_and_published(world: World, new_page: Opens) -> None:

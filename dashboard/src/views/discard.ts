@@ -1,4 +1,4 @@
-// Changes of a draft that are discarded, with a way to put them back.
+// Changes of a draft that are discarded, and rules that are removed, with a way to put them back.
 import { ApiFault, get, post } from "../api/client.ts";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
@@ -46,6 +46,33 @@ async function putBack(of: Of, discarded: readonly Discarded[], version: unknown
   toast(`${plural(discarded.length, "change")} put back.`);
 }
 
+/** Return what puts a rule back that was removed in the draft: not over one that someone has added in its place since. */
+export function undoRemoval(of: Of, rule: Rule): () => void {
+  const { kind, item: { id } } = rule;
+  const name = rule.kind === "page" ? rule.item.path : rule.item.source;
+  const run = async (): Promise<void> => {
+    // The head before the look: what comes between the two and the change is refused by it.
+    const { head } = await get(`${P}/draft`, { path: of });
+    if (await isPresent(of, kind, id, name)) {
+      tellChanged();
+      toast(`Not put back: someone has added ${name} again since.`);
+      return;
+    }
+    await changeDraft(of, [changeTo(of, { kind, id }, rule)], head ?? "");
+  };
+  return () => void run().catch((ex: unknown) => {
+    tellChanged();
+    toast(ex instanceof ApiFault && ex.status === 409 ? `Not put back: someone has just changed the draft. Add ${name} again if it is still missing.` : (ex as Error).message);
+  });
+}
+
+/** Return whether the draft has a rule. To read it would be refused where there is none, which is an error in the console. */
+async function isPresent(of: Of, kind: Rule["kind"], id: string, name: string): Promise<boolean> {
+  const query = { q: name, limit: 1000 };
+  const { items } = kind === "page" ? await get(`${P}/draft/pages`, { path: of, query }) : await get(`${P}/draft/redirects`, { path: of, query });
+  return items.some((each) => each.id === id && each.change !== "removed");
+}
+
 const stateOf = (rule: Rule | null): string => (rule ? `${rule.item.etag} ${rule.item.change ?? ""}` : "");
 
 /** Return whether the draft adds a rule. To read it would be refused where there is none, which is an error in the console. */
@@ -69,7 +96,7 @@ async function read(of: Of, { kind, id }: Change): Promise<Rule | null> {
 }
 
 /** Return the change that makes a rule what it was. */
-function changeTo(of: Of, { kind, id }: Change, rule: Rule | null): DraftChange {
+function changeTo(of: Of, { kind, id }: Pick<Change, "kind" | "id">, rule: Rule | null): DraftChange {
   if (!rule) return { op: "delete", kind, id };
   const file = fileOf(of, rule.item);
   const place = file ? { file } : {};

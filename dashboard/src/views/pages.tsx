@@ -14,10 +14,11 @@ import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
 import { withoutField } from "../state/faults.ts";
 import { useLoad } from "../state/load.ts";
-import { changeDraft, fileOf, ifMatch, isAbout, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type DraftChange, type Of, type Page } from "../state/project.ts";
+import { ifMatch, isAbout, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type DraftChange, type Of, type Page } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { bytes } from "../state/words.ts";
 import { Sign } from "./changes.tsx";
+import { undoRemoval } from "./discard.ts";
 import { ReviewWarning } from "./draft_choice.tsx";
 import { Chosen, useChosen } from "./chosen.tsx";
 import { Tag } from "./redirects.tsx";
@@ -115,8 +116,8 @@ function Editor({ of, name }: { of: Of; name: string }): JSX.Element {
 
 const valuesOf = ({ type, path, content, contentType, note, tags }: Page): Values => ({ type, path, content, contentType, note, tags: tags.join(", ") });
 
-const bodyOf = ({ tags, ...values }: Values, file = ""): Body =>
-  ({ ...values, tags: tags.split(",").map((tag) => tag.trim()).filter(Boolean), ...(file ? { file } : {}) }) as Body;
+const bodyOf = ({ tags, ...values }: Values): Body =>
+  ({ ...values, tags: tags.split(",").map((tag) => tag.trim()).filter(Boolean) }) as Body;
 
 function Form({ of, name, item, start }: { of: Of; name: string; item: Page | null; start: Values }): JSX.Element {
   const [values, setValues] = useState(start);
@@ -142,7 +143,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Page | nu
     if (!held || !(await attempt(held, () => remove(`${P}/draft/pages/{id}`, { path: { ...of, id: held.id }, headers: ifMatch(held) })))) return;
     tellChanged();
     closeOf(name);
-    toast("The page is removed in the draft.", () => void changeDraft(of, [{ op: "put", kind: "page", item: bodyOf(valuesOf(held), fileOf(of, held)) }]).catch((ex: unknown) => toast((ex as Error).message)));
+    toast("The page is removed in the draft.", undoRemoval(of, { kind: "page", item: held }));
   });
   return (
     <FormDialog title={item ? "Edit the page" : "Add a page"} dirty={dirty} onClose={close} class="wide">

@@ -11,8 +11,9 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { NO_FAULTS, type Faults } from "../state/faults.ts";
 import { useLoad } from "../state/load.ts";
-import { changeDraft, fileOf, ifMatch, keepPage, keyOf, may, mayEdit, P, viewPath, type Of, type Redirect } from "../state/project.ts";
+import { ifMatch, keepPage, keyOf, may, mayEdit, P, viewPath, type Of, type Redirect } from "../state/project.ts";
 import { place } from "../state/router.ts";
+import { undoRemoval } from "./discard.ts";
 import { ReviewWarning } from "./draft_choice.tsx";
 import { Theirs, useTheirs } from "./theirs.tsx";
 import { TryLine } from "./try_line.tsx";
@@ -35,11 +36,11 @@ const closeOf = (name: string): void => {
 };
 
 /** Return the body that a form means. Tags are separated by commas. */
-export function bodyOf(values: Values, file?: string): Body {
+export function bodyOf(values: Values): Body {
   const tags = values.tags.split(",").map((tag) => tag.trim()).filter(Boolean);
   return {
     type: values.type, source: values.source, target: values.target, status: values.status as Redirect["status"],
-    note: values.note, tags, ...(file ? { file } : {}),
+    note: values.note, tags,
   };
 }
 
@@ -90,7 +91,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
     if (!held || !(await attempt(held, () => remove(`${P}/draft/redirects/{id}`, { path: { ...of, id: held.id }, headers: ifMatch(held) })))) return;
     tellChanged();
     closeOf(name);
-    toast("The redirect is removed in the draft.", () => void restore(of, held));
+    toast("The redirect is removed in the draft.", undoRemoval(of, { kind: "redirect", item: held }));
   });
   const regex = values.type.startsWith("REGEX");
   return (
@@ -119,12 +120,4 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
       </form>
     </FormDialog>
   );
-}
-
-async function restore(of: Of, item: Redirect): Promise<void> {
-  try {
-    await changeDraft(of, [{ op: "put", kind: "redirect", item: bodyOf(valuesOf(item), fileOf(of, item)) }]);
-  } catch (ex) {
-    toast((ex as Error).message);
-  }
 }
