@@ -193,6 +193,36 @@ def test_an_edit_of_an_approved_draft_is_warned_of_and_the_overview_tells_its_st
     expect(card.get_by_text("Changed since its review")).to_be_visible()
 
 
+def test_a_missing_signature_is_overridden_with_a_reason_by_those_who_may(
+    world: World, new_page: Opens, tmp_path: Path
+) -> None:
+    place = world.place()
+    made = proposed(place, "/sale")
+    clone = Clone.of(place.repository, tmp_path / "clone", "team/sale")
+    clone.write("shop/redirects.yaml", "redirects:\n  - {type: BASIC, source: /pushed, target: /new, status: 301}\n")
+    clone.commit("Without a signature")
+    clone.push("team/sale")
+    place.ask("PATCH", "", 200, json={"signatures": "required"})
+    address = f"/dashboard/proposal/{place.namespace}/{made['id']}"
+    admin, publisher = new_page(refused=403), new_page(refused=403)
+    for page, role in ((publisher, "publisher"), (admin, "admin")):
+        sign_in(page, world.user(role), address)
+        page.get_by_role("button", name="Merge and publish …").click()
+        page.get_by_role("dialog").get_by_role("button", name="Merge and publish").click()
+    expect(publisher.get_by_text("To publish it without a signature needs project:override")).to_be_visible()
+    expect(publisher.get_by_label("Reason for publishing")).to_have_count(0)
+    dialog = admin.get_by_role("dialog")
+    reason, merge = dialog.get_by_label("Reason for publishing without a signature"), "Merge and publish"
+    expect(reason).to_be_visible()
+    expect(dialog.get_by_role("button", name=merge)).to_be_disabled()
+    reason.fill("Kim has lost the key")
+    assert violations(admin) == []
+    dialog.get_by_role("button", name=merge).click()
+    expect(admin.get_by_text("Published: shop ")).to_be_visible()
+    newest = place.get("/history")["items"][0]
+    assert place.get(f"/history/{newest['publishNumber']}")["overrideReason"] == "Kim has lost the key"
+
+
 def proposed(place: Place, source: str) -> Any:
     """Push a redirect as the branch team/sale."""
     place.add(source, "/offers")

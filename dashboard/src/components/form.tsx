@@ -65,6 +65,8 @@ const SLOW = 1000; // ms after which a call says that it still waits
 interface CallState {
   busy: boolean;
   faults: Faults;
+  /** The code that the service refused it with; empty without one. */
+  code: string;
   /** What is still waited for, in words; empty while it is quick. */
   still: string;
 }
@@ -78,7 +80,7 @@ interface Call extends CallState {
   clear: () => void;
 }
 
-const REST: CallState = { busy: false, faults: NO_FAULTS, still: "" };
+const REST: CallState = { busy: false, faults: NO_FAULTS, code: "", still: "" };
 
 /** The state of one call that a person starts: whether it runs, and why it was refused. */
 export function useCall(known: readonly string[] = []): Call {
@@ -89,14 +91,14 @@ export function useCall(known: readonly string[] = []): Call {
     running.current = true;
     setState({ ...REST, busy: true });
     const timer = doing ? setTimeout(() => setState({ ...REST, busy: true, still: doing }), SLOW) : 0;
-    const end = (faults: Faults): void => {
+    const end = (faults: Faults, code = ""): void => {
       clearTimeout(timer);
       running.current = false;
-      setState({ ...REST, faults });
+      setState({ ...REST, faults, code });
     };
     work().then(() => end(NO_FAULTS), (error: unknown) => {
       if (error instanceof ApiFault && [409, 412].includes(error.status)) tellChanged(); // by someone else: what is shown is read again
-      end(faultsOf(error, known));
+      end(faultsOf(error, known), error instanceof ApiFault ? error.code : "");
     });
   };
   const forget = (field: string): void => setState((before) => (field in before.faults.fields ? { ...before, faults: withoutField(before.faults, field) } : before));

@@ -68,7 +68,7 @@ function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.El
         <a class="name" href={withQuery(place.value, { version: String(publish.publishNumber), source: "", path: "" })}>{publish.message.split("\n")[0] || "Without a message"}</a>
         {newest && publish.served && <Badge tone="good">✓ served now</Badge>}
         {!publish.served && <Badge tone="bad">never served</Badge>}
-        {publish.overrideReason && <Badge tone="warn">without approval</Badge>}
+        {publish.overrideReason && <Badge tone="warn">by override</Badge>}
       </header>
       <p class="facts">
         <Time at={publish.publishedAt} /><code>{publish.version.slice(0, 7)}</code><span>by <bdi>{person(publish.author)}</bdi></span>
@@ -105,7 +105,7 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
       <p><a href={withQuery(place.value, { version: "" })}>All publishes</a></p>
       <ol class="publishes"><Row publish={publish} newest={isServed} /></ol>
       {publish.message.includes("\n") && <p class="note panel"><bdi>{publish.message}</bdi></p>}
-      {publish.overrideReason && <p class="notice">Published without approval: <bdi>{publish.overrideReason}</bdi></p>}
+      {publish.overrideReason && <p class="notice">Published by override, without what the policy requires: <bdi>{publish.overrideReason}</bdi></p>}
       <Refusal text={call.faults.text} />
       {failure}
       <p class="actions">

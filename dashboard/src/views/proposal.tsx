@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { get, post, remove } from "../api/client.ts";
 import type { LiveEvent } from "../api/events.ts";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Button, Empty, Failure, Field, Time, type Tone } from "../components/basics.tsx";
+import { Badge, Button, Empty, Failure, Time, type Tone } from "../components/basics.tsx";
 import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
@@ -15,6 +15,7 @@ import { go } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { ChangeCard, ChangeList, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
+import { Override, useUnsigned } from "./override.tsx";
 import { mayJudge, mayRemark, Owners, Remarks, ReviewBadge, Verdicts, WhoApproves } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
@@ -227,6 +228,7 @@ function Merge({ namespace, proposal, now, unapproved, override, close }: MergeP
   const [message, setMessage] = useState("");
   const [reason, setReason] = useState("");
   const call = useCall(["message", "override"]);
+  const unsigned = useUnsigned(proposal.head, call.code);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     call.run(async () => {
@@ -243,8 +245,8 @@ function Merge({ namespace, proposal, now, unapproved, override, close }: MergeP
         {now !== proposal.head && <p class="notice" role="alert">The branch has moved since you looked at it, so nothing is merged. Close this, look at what is new, and merge it then.</p>}
         {unapproved && <p class="notice">An approval that a project requires is missing.</p>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} />
-        {unapproved && override && <Field label="Reason for publishing without approval" name="override" value={reason} onInput={setReason} problem={call.faults.fields["override"]} />}
-        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || now !== proposal.head || (unapproved && !reason)}>Merge and publish</Button><Button onClick={close}>Cancel</Button></p>
+        <Override unapproved={unapproved} unsigned={unsigned} allowed={override} reason={reason} onInput={setReason} problem={call.faults.fields["override"]} />
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || now !== proposal.head || ((unapproved || unsigned) && !reason.trim())}>Merge and publish</Button><Button onClick={close}>Cancel</Button></p>
       </form>
     </FormDialog>
   );

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Button, Failure, Field } from "../components/basics.tsx";
+import { Badge, Button, Failure } from "../components/basics.tsx";
 import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
 import { TakenChart } from "../components/taken.tsx";
 import { tellChanged } from "../state/changes.ts";
@@ -12,6 +12,7 @@ import { useLoad } from "../state/load.ts";
 import { isAbout, keyOf, may, P, viewPath, type Change, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 import { ChangeList, Counts } from "./changes.tsx";
+import { Override, useUnsigned } from "./override.tsx";
 
 type Schemas = components["schemas"];
 type Result = Schemas["publish-result.schema"];
@@ -50,6 +51,7 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, close }: Publ
   const [reason, setReason] = useKept(`override ${keyOf(of)} ${draft}`);
   const [done, setDone] = useState<Result | Pulled | null>(null);
   const call = useCall(["message", "override"]);
+  const unsigned = useUnsigned(subject.head, call.code);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     call.run(async () => {
@@ -63,7 +65,6 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, close }: Publ
   if (done) return <FormDialog title="Published" dirty={false} onClose={close}><Done of={of} result={done} close={close} /></FormDialog>;
   const { head, unapproved, counts } = subject;
   const moved = now !== null && now.head !== head ? now : null;
-  const override = unapproved && may(of, "project", "override");
   return (
     <FormDialog title={ids.length ? `Publish ${plural(ids.length, "change")}` : "Publish the draft"} dirty={false} onClose={close}>
       <form class="form" onSubmit={submit}>
@@ -72,8 +73,8 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, close }: Publ
         {may(of, "agent", "read") && <Failing of={of} />}
         {unapproved && <p class="notice">This project requires the approval of a second person, which this draft does not have. Ask for it in the review, beside the changes.</p>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} help="Why, for those who read the history. If it is empty, the message lists the changes." />
-        {override && <Field label="Reason for publishing without approval" name="override" value={reason} onInput={setReason} problem={call.faults.fields["override"]} />}
-        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || moved !== null || (unapproved && !reason)}>Publish</Button><Button onClick={close}>Cancel</Button></p>
+        <Override unapproved={unapproved} unsigned={unsigned} allowed={may(of, "project", "override")} reason={reason} onInput={setReason} problem={call.faults.fields["override"]} />
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || moved !== null || ((unapproved || unsigned) && !reason.trim())}>Publish</Button><Button onClick={close}>Cancel</Button></p>
       </form>
     </FormDialog>
   );
