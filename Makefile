@@ -141,9 +141,9 @@ $(VENV)/editors.done: tests/editors/package.json tests/editors/package-lock.json
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm ci --prefix $(VENV)/editors --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
-# A conforming provider of OpenID Connect, as above.
+# A conforming OpenID provider, as above.
 $(VENV)/openid.done: tests/openid/package.json tests/openid/package-lock.json $(VENV)/dev.done
-	@echo "Setting up the provider of OpenID Connect …"
+	@echo "Setting up the OpenID provider …"
 	@mkdir -p $(VENV)/openid
 	@cp tests/openid/package.json tests/openid/package-lock.json $(VENV)/openid/
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm ci --prefix $(VENV)/openid --ignore-scripts --no-audit --no-fund --silent

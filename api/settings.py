@@ -100,7 +100,7 @@ _HIDE_USERS = setting(flag, "true or false", "give the same error for an unknown
 _ATTEMPTS = integer(1, 1_000_000), "a number from 1 to 1,000,000"
 _LOGIN_ATTEMPTS = setting(
     *_ATTEMPTS,
-    "failed logins allowed in five minutes from one address, and for one account; with the identity provider, for one person, "
+    "failed logins allowed in five minutes from one address, and for one account; with the OpenID provider, for one person, "
     "and ten times as many from one address",
 )
 _LOGIN_ATTEMPTS_TOTAL = setting(*_ATTEMPTS, "failed logins allowed in five minutes in total")

@@ -1,4 +1,4 @@
-"""A hostile provider of OpenID Connect on loopback: it answers as it should, but for what a test changes."""
+"""A hostile OpenID provider on loopback: it answers as it should, but for what a test changes."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""The composition of logins with a provider of OpenID Connect, which only a service with one imports: Authlib, joserfc and cryptography are slow to load."""
+"""The composition of logins with an OpenID provider, which only a service with one imports: Authlib, joserfc and cryptography are slow to load."""
 
 from api.app.services import Services
 from api.openid.documents import Documents

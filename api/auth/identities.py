@@ -1,4 +1,4 @@
-"""The identities of accounts at the provider of OpenID Connect, set by administrators. All calls block: run them in threads."""
+"""The identities of accounts at the OpenID provider, set by administrators. All calls block: run them in threads."""
 
 from dataclasses import dataclass
 
@@ -63,7 +63,7 @@ class Identities:
 
     def _require_issuer(self) -> None:
         if not self.issuer:
-            raise ApiError(404, "openid_disabled", "Login with an identity provider is not enabled.")
+            raise ApiError(404, "openid_disabled", "Login with an OpenID provider is not enabled.")
 
     def _check(self, connection: Connection, actor: Principal, number: int) -> User:
         """Refuse a user with grants that the actor lacks: an actor who sets an identity can log in as the user.

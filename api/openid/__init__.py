@@ -1,4 +1,4 @@
-"""Login with a provider of OpenID Connect: the requests to it, the checks of its answers, and the accounts of its people.
+"""Login with an OpenID provider: the requests to it, the checks of its answers, and the accounts of its people.
 
 The modules that import Authlib and joserfc are imported only where a provider is configured.
 """

@@ -4,8 +4,8 @@ from api import logs
 from api.errors import ApiError, Unauthenticated, Unavailable
 
 _log = logs.logger("openid")
-_AWAY = "The identity provider does not answer as it should. Try again later."
-_FAILED = "The login with the identity provider failed. Try again; the log has the reason."
+_AWAY = "The OpenID provider does not answer as it should. Try again later."
+_FAILED = "The login with the OpenID provider failed. Try again; the log has the reason."
 
 
 class ProviderRefused(Exception):

@@ -126,7 +126,7 @@ async def by_webhook(url: str) -> str:
 
 
 async def by_provider(url: str, networks: tuple[str, ...] = (f"{PUBLIC}/32",)) -> str:
-    """Send by the client of the identity provider."""
+    """Send by the client of the OpenID provider."""
     try:
         return str((await ProviderClient(networks, SECONDS).get(url)).status)
     except ApiError as ex:

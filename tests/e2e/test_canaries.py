@@ -91,7 +91,7 @@ class Round:
         return {"Authorization": f"Basic {login}"}
 
     def log_in_with(self, provider: HostileProvider) -> None:
-        """Log in with the identity provider, whose tokens are secret too, and meet its refusal."""
+        """Log in with the OpenID provider, whose tokens are secret too, and meet its refusal."""
         for name in ("access_token", "refresh_token"):
             provider.answer[name] = self.canaries.plant(name)
         with browsing(self.world.service) as browser:

@@ -1,6 +1,6 @@
 """Outgoing requests reach no inner address: not by a lying resolver, a redirect, a proxy or a notation of an address.
 
-The clients of webhooks, of the identity provider, of the APIs of Git hosts and of Git upstreams run in a network of their own, whose resolver
+The clients of webhooks, of the OpenID provider, of the APIs of Git hosts and of Git upstreams run in a network of their own, whose resolver
 answers a public address first and an inner one after. Every connection to any address there is counted.
 """
 

@@ -1,1 +1,1 @@
-"""Login with a conforming provider of OpenID Connect."""
+"""Login with a conforming OpenID provider."""

@@ -1,4 +1,4 @@
-// A conforming provider of OpenID Connect for one client, on loopback. It prints its issuer, and runs until its input ends.
+// A conforming OpenID provider for one client, on loopback. It prints its issuer, and runs until its input ends.
 import { createServer } from "node:http";
 import Provider from "oidc-provider";
 

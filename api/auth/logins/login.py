@@ -160,5 +160,5 @@ def _invalid_credentials() -> Unauthenticated:
 
 def _password_login_disabled() -> ApiError:
     """Return the same error for every name, so that it does not reveal the account that may log in."""
-    message = "Login by password is switched off. Log in with the identity provider."
+    message = "Login by password is switched off. Log in with the OpenID provider."
     return ApiError(403, "password_login_disabled", message)

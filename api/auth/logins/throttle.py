@@ -3,7 +3,7 @@
 An attempt is taken before any look-up, so that a rejection reveals nothing about accounts, and refunded if the login
 succeeds. The account alone is not a key: anyone who knows its name could lock its owner out.
 
-A login with an identity provider has no password to guess. So an address may fail more often there, since an office may be
+A login with an OpenID provider has no password to guess. So an address may fail more often there, since an office may be
 behind it, and the person is a key once the provider has named them.
 """
 
@@ -44,14 +44,14 @@ class Throttle:
         return {} if address is None else self._take(self._rates(username, address))
 
     def take_callback(self, address: str | None) -> Mapping[str, Rate]:
-        """Take an attempt of a login with the identity provider, before it has named the person."""
+        """Take an attempt of a login with the OpenID provider, before it has named the person."""
         if address is None:
             return {}
         office = Rate(self.tries * _OFFICE, WINDOW)
         return self._take({_key(f"callback {address_block(address)}"): office, **self._everything()})
 
     def take_person(self, subject: str, address: str | None) -> Mapping[str, Rate]:
-        """Take an attempt of a person whom the identity provider has named."""
+        """Take an attempt of a person whom the OpenID provider has named."""
         if address is None:
             return {}
         return self._take({_key(f"person {_block(address, _NETWORK)} {subject}"): Rate(self.tries, WINDOW)})

@@ -1,4 +1,4 @@
-"""Failed logins with the identity provider, for a person with a browser: back to the sign-in view, which says what failed.
+"""Failed logins with the OpenID provider, for a person with a browser: back to the sign-in view, which says what failed.
 
 The address has one of a fixed set of codes, and nothing of the request or of the provider.
 """

@@ -30,7 +30,7 @@ def clear_session(req: Request, resp: Response) -> None:
 
 
 def set_cookie(req: Request, resp: Response, name: str, value: str, seconds: int, *, http_only: bool = True) -> None:
-    """Set one cookie. `Lax`: a browser that comes back from the identity provider has to send it."""
+    """Set one cookie. `Lax`: a browser that comes back from the OpenID provider has to send it."""
     resp.set_cookie(
         cookie_name(req, name),
         value,

@@ -42,7 +42,7 @@ class Login:
 
 
 class Refreshing:
-    """Refreshes of sessions; `check_again` asks the identity provider about the person of a session."""
+    """Refreshes of sessions; `check_again` asks the OpenID provider about the person of a session."""
 
     def __init__(self, logins: Logins, check_again: Callable[[str], Awaitable[None]] | None = None) -> None:
         self._logins = logins

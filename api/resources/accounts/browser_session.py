@@ -93,7 +93,7 @@ class BrowserSession:
     async def on_delete(self, req: Request, resp: Response) -> None:
         """Log out: 204, also for a session that has ended; the cookies are removed.
 
-        For a session of an identity provider that can be logged out of, 200 with the address for that.
+        For a session of an OpenID provider that can be logged out of, 200 with the address for that.
         """
         found, logout_url = self._browsers.sessions_of(req), ""
         if found:

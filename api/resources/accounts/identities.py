@@ -1,4 +1,4 @@
-"""The identity of a user at the provider of OpenID Connect, over HTTP."""
+"""The identity of a user at the OpenID provider, over HTTP."""
 
 from falcon.asgi import Request, Response
 

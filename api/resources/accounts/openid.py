@@ -1,4 +1,4 @@
-"""Login with an identity provider: where it begins, its callback, and the logout that comes from the provider."""
+"""Login with an OpenID provider: where it begins, its callback, and the logout that comes from the provider."""
 
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -23,7 +23,7 @@ _FORM = "application/x-www-form-urlencoded"
 
 
 class OpenId:
-    """Login with the identity provider, if one is configured."""
+    """Login with the OpenID provider, if one is configured."""
 
     def __init__(self, logins: "OpenIdLogins | None", browsers: BrowserLogins) -> None:
         self._logins = logins
@@ -71,7 +71,7 @@ class OpenId:
 
     def _require(self) -> "OpenIdLogins":
         if self._logins is None:
-            raise ApiError(404, "openid_disabled", "Login with an identity provider is not enabled.")
+            raise ApiError(404, "openid_disabled", "Login with an OpenID provider is not enabled.")
         return self._logins
 
 

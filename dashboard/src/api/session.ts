@@ -15,7 +15,7 @@ export const state = signal<State>("starting");
 export const me = signal<Me | null>(null);
 /** Why the last session ended, for the sign-in page; empty at a first visit. */
 export const reason = signal("");
-/** Why a login with the identity provider failed, for the sign-in page. */
+/** Why a login with the OpenID provider failed, for the sign-in page. */
 export const fault = signal("");
 /** The name of another person who has signed in while this page is that of `me`; empty nearly always. */
 export const other = signal("");
@@ -117,7 +117,7 @@ function leave(): void {
   state.value = "out";
 }
 
-/** Sign out here; returns the address at which the identity provider can be signed out of, or "". */
+/** Sign out here; returns the address at which the OpenID provider can be signed out of, or "". */
 export async function signOut(): Promise<string> {
   state.value = "leaving"; // what the page still reads is given up before the session ends
   const body = await endSession();

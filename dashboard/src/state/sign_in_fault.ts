@@ -1,4 +1,4 @@
-// What a failed login with the identity provider means, by the code that the service puts into the address.
+// What a failed login with the OpenID provider means, by the code that the service puts into the address.
 
 const WORDS: Record<string, string> = {
   openid_disabled: "Sign-in with OpenID Connect is not set up here. Sign in with your password.",

@@ -1,4 +1,4 @@
-// Signing in: by password, or with the identity provider if there is one.
+// Signing in: by password, or with the OpenID provider if there is one.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiFault, get } from "../api/client.ts";
@@ -53,7 +53,7 @@ function Form({ username = "", over = false }: { username?: string; over?: boole
   );
 }
 
-/** The way to the identity provider, if there is one. Over a page it is a new tab, so that what was typed stays. */
+/** The way to the OpenID provider, if there is one. Over a page it is a new tab, so that what was typed stays. */
 function WithProvider({ over }: { over: boolean }): JSX.Element | null {
   const [offered, setOffered] = useState(false);
   const [problem, setProblem] = useState("");

@@ -191,7 +191,7 @@ function Identity({ id, writes }: { id: string; writes: boolean }): JSX.Element 
       {found.data && !found.data.held && <p class="quiet">This user signs in with a password alone.</p>}
       {writes && found.data && (found.data.held
         ? <p class="actions"><Button kind="danger" disabled={call.busy} onClick={() => setEnding(true)}>Remove the identity</Button></p>
-        : <form class="form" onSubmit={save}><Field label="Subject" name="subject" required value={subject} onInput={setSubject} problem={call.faults.fields["subject"]} help="The claim sub of the person, as the provider of OpenID Connect shows it." />
+        : <form class="form" onSubmit={save}><Field label="Subject" name="subject" required value={subject} onInput={setSubject} problem={call.faults.fields["subject"]} help="The claim sub of the person, as the OpenID provider shows it." />
           <p class="actions"><Button type="submit" disabled={call.busy || !subject}>Save the identity</Button></p></form>)}
       {ending && <Confirm title={`Remove the identity ${found.data?.held?.subject ?? ""}?`} action="Remove the identity" work={drop} close={() => setEnding(false)}>
         <p>The person is signed out, and no longer signs in with OpenID Connect as this user.</p></Confirm>}

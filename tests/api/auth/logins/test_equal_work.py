@@ -85,7 +85,7 @@ REFUSED = [
     pytest.param("nobody", PASSWORD, id="unknown account"),
     pytest.param("grace", PASSWORD, id="deactivated, right password"),
     pytest.param("grace", "wrong horse", id="deactivated, wrong password"),
-    pytest.param("linus", PASSWORD, id="account of the identity provider"),
+    pytest.param("linus", PASSWORD, id="account of the OpenID provider"),
     pytest.param("", PASSWORD, id="no name"),
     pytest.param("ada", "", id="no password"),
 ]
