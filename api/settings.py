@@ -33,7 +33,15 @@ from api.setting_formats import (
     setting,
     size,
 )
-from api.setting_sources import InvalidSetting, Layers, environment_name, find_setting, read_toml, require_known
+from api.setting_sources import (
+    InvalidSetting,
+    Layers,
+    environment_name,
+    find_setting,
+    read_toml,
+    require_known,
+    require_known_variables,
+)
 from content.records.pattern_limits import PatternLimits
 from gitstore.git.push_hook import PushHook, find_python
 from gitstore.layout import ALLOWED_FILES
@@ -344,12 +352,13 @@ class Settings:
 
         `defaults` are for a command with defaults of its own.
 
-        Raises InvalidSetting for a value that is not allowed, an unknown option or key, or a file that is not TOML; OSError for one
-        that cannot be read.
+        Raises InvalidSetting for a value that is not allowed, an unknown option or key, a misspelled variable, or a file that is not
+        TOML; OSError for one that cannot be read.
         """
         file = read_toml(toml) if toml is not None else {}
         require_known(options, SETTING_FORMATS, "option")
         require_known(file, SETTING_FORMATS, f"key of {toml}")
+        require_known_variables(env, SETTING_FORMATS)
         layers = Layers(options, env, file, toml)
         found = {name: find_setting(name, form, layers) for name, form in SETTING_FORMATS.items()}
         settings = cls(**{**defaults, **{name: value for name, value in found.items() if value is not None}})

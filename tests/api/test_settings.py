@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from api.setting_sources import unknown_variables
 from api.settings import SETTING_FORMATS, InvalidSetting, Settings, environment_name
 
 
@@ -77,6 +78,37 @@ def test_an_invalid_file_is_refused(tmp_path: Path, text: str) -> None:
     file.write_bytes(text.encode("latin-1"))
     with pytest.raises(InvalidSetting):
         Settings.read({}, {}, file)
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("WAYPOST_OPENID_ISUER", "WAYPOST_OPENID_ISSUER"),
+        ("WAYPOST_LOGLEVEL", "WAYPOST_LOG_LEVEL"),
+        ("WAYPOST_ADMIN_PASWORD", "WAYPOST_ADMIN_PASSWORD"),
+    ],
+)
+def test_a_misspelled_variable_is_refused_with_the_one_that_was_meant(variable: str, meant: str) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        Settings.read({}, {variable: "x"})
+    assert f"(environment variable {variable}). Did you mean {meant}" in str(caught.value)
+
+
+def test_an_unknown_key_is_answered_with_the_nearest_ones_alone(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        Settings.read({}, {}, toml(tmp_path, 'openid_isuer = "x"\n'))
+    assert "Did you mean openid_issuer or " in str(caught.value)
+    assert "All settings are in docs/reference/settings.md." in str(caught.value)
+    assert "regex" not in str(caught.value)
+
+
+def test_variables_of_others_are_no_settings() -> None:
+    """Kubernetes sets some beside a Service with the name waypost, and a script may have its own."""
+    pod = ("SERVICE_HOST", "SERVICE_PORT_HTTP", "PORT", "PORT_8080_TCP_ADDR", "DATABASE_SERVICE_HOST", "DATABASE_PORT")
+    env = {f"WAYPOST_{name}": "x" for name in (*pod, "TOKEN", "COMMENT_TOKEN", "FOLDER", "STRICT", "TEST_SEED")}
+    env |= {"WAYPOST_IMAGE": "x", "OTHER": "x", "WAYPOST_WORKERS": "3"}
+    assert Settings.read({}, env).workers == 3
+    assert unknown_variables(env, SETTING_FORMATS) == ["WAYPOST_IMAGE"]
 
 
 @pytest.mark.parametrize("text", ["127.0.0.1:0", "[::1]:8080", ":8080", "waypost.example:80", "unix:/run/waypost.sock"])

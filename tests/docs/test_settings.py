@@ -3,6 +3,7 @@
 import ast
 import re
 
+from api.setting_sources import OTHER_VARIABLES
 from api.settings import SETTING_FORMATS, Settings, environment_name
 from tests.docs.blocks import code, codes, rows
 from tests.docs.reference import modules, page
@@ -33,3 +34,5 @@ def test_every_environment_variable_of_the_program_is_documented() -> None:
     }
     assert {"WAYPOST_ADMIN_PASSWORD", "WAYPOST_PASSWORD"} <= named
     assert named <= codes(page("settings.md"))
+    settings = {environment_name(name) for name in SETTING_FORMATS}
+    assert {name for name in named if name.startswith("WAYPOST_")} <= settings | OTHER_VARIABLES
