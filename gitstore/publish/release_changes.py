@@ -15,9 +15,7 @@ from gitstore.history.pristine import is_pristine
 from gitstore.history.rewinds import current_release
 from gitstore.layout import PROJECT_FILE, BlobId, CommitId, TreeId
 from gitstore.publish.signers_change import SignersChange, find_signers_change
-from gitstore.yamlfiles.project_file import POLICY, ProjectFile, load_project
-
-_NONE = {name: getattr(ProjectFile(), name) for name in POLICY}
+from gitstore.yamlfiles.project_file import ProjectFile, default_policy, load_project, policy_of
 
 
 class PolicyChange(NamedTuple):
@@ -127,11 +125,9 @@ def _find_file(repository: Repository, folder: TreeEntry | None) -> str:
 def _read_policy(repository: Repository, file: str) -> tuple[dict[str, str], bool]:
     """Return the policy of a file, and whether the file can be read."""
     if not file:
-        return _NONE, True
+        return default_policy(), True
     try:
         settings, problems = load_project(repository.blob(BlobId(file)), PROJECT_FILE)
     except Broken:  # damaged, or a submodule
-        return {**_NONE, "review": "required"}, False
-    if problems:
-        return {**_NONE, "review": "required"}, False
-    return {name: getattr(settings, name) for name in POLICY}, True
+        return policy_of(ProjectFile(), is_read=False), False
+    return policy_of(settings, is_read=not problems), not problems

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import drafted, view
@@ -466,6 +466,26 @@ def test_a_discarded_change_is_put_back_unless_someone_has_changed_the_rule_sinc
         expect(page.get_by_text(f"Not put back: someone has changed {source} since.")).to_be_visible()
         expect(page.locator(".change")).to_have_count(4)
         assert drafted(place)[source] == "/theirs"
+
+
+def test_a_discarded_change_is_not_put_back_over_what_comes_meanwhile(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    place.add("/b")
+    place.add("/c")
+    page = new_page(refused=409)
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Discard the change of /b").click()
+    expect(page.locator(".change")).to_have_count(1)
+
+    def overtake(route: Route) -> None:
+        place.add("/b", "/theirs")
+        route.continue_()
+
+    page.route("**/draft/changes?*", overtake)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Not put back: someone has just changed the draft. Look at the draft")).to_be_visible()
+    assert drafted(place)["/b"] == "/theirs"
 
 
 LINES = [f"Disallow: /old/{number}/\n" for number in range(1, 101)]

@@ -27,10 +27,12 @@ export async function discardChanges(of: Of, draft: string, head: string, change
     get(`${P}/version`, { path: of }),
   ]);
   const discarded = changes.map((change, index) => ({ change, before: before[index] ?? null, after: after[index] ?? null }));
-  return () => void putBack(of, discarded, version).catch((ex: unknown) => toast((ex as Error).message));
+  return () => void putBack(of, discarded, version).catch((ex: unknown) => tellRefused(ex, "Look at the draft before you change it again."));
 }
 
 async function putBack(of: Of, discarded: readonly Discarded[], version: unknown): Promise<void> {
+  // The head before the looks: what comes between them and the changes is refused by it.
+  const { head } = await get(`${P}/draft`, { path: of });
   const published = (await get(`${P}/version`, { path: of })) !== version;
   const isMoved = await Promise.all(discarded.map(async ({ change, after }) =>
     (after || published ? stateOf(await read(of, change)) !== stateOf(after) : isAdded(of, change))));
@@ -42,7 +44,7 @@ async function putBack(of: Of, discarded: readonly Discarded[], version: unknown
     toast(`Not put back: someone has changed ${first.source ?? first.path ?? "a rule"}${others} since.`);
     return;
   }
-  await changeDraft(of, discarded.map(({ change, before }) => changeTo(of, change, before)));
+  await changeDraft(of, discarded.map(({ change, before }) => changeTo(of, change, before)), head ?? "");
   toast(`${plural(discarded.length, "change")} put back.`);
 }
 
@@ -51,7 +53,7 @@ export function undoRemoval(of: Of, rule: Rule): () => void {
   const { kind, item: { id } } = rule;
   const name = rule.kind === "page" ? rule.item.path : rule.item.source;
   const run = async (): Promise<void> => {
-    // The head before the look: what comes between the two and the change is refused by it.
+    // The head before the look, as above.
     const { head } = await get(`${P}/draft`, { path: of });
     if (await isPresent(of, kind, id, name)) {
       tellChanged();
@@ -60,10 +62,12 @@ export function undoRemoval(of: Of, rule: Rule): () => void {
     }
     await changeDraft(of, [changeTo(of, { kind, id }, rule)], head ?? "");
   };
-  return () => void run().catch((ex: unknown) => {
-    tellChanged();
-    toast(ex instanceof ApiFault && ex.status === 409 ? `Not put back: someone has just changed the draft. Add ${name} again if it is still missing.` : (ex as Error).message);
-  });
+  return () => void run().catch((ex: unknown) => tellRefused(ex, `Add ${name} again if it is still missing.`));
+}
+
+function tellRefused(ex: unknown, action: string): void {
+  tellChanged();
+  toast(ex instanceof ApiFault && ex.status === 409 ? `Not put back: someone has just changed the draft. ${action}` : (ex as Error).message);
 }
 
 /** Return whether the draft has a rule. To read it would be refused where there is none, which is an error in the console. */
