@@ -14,6 +14,14 @@ _ALGORITHMS = frozenset(
 )
 
 
+class FaultyEntry(ValueError):
+    """A list with an entry that is not allowed."""
+
+    def __init__(self, entry: str) -> None:
+        super().__init__(entry)
+        self.entry = entry
+
+
 class SettingFormat(NamedTuple):
     """The format of a setting: `parse` raises ValueError, `allowed` describes the valid values, `about` the effect."""
 
@@ -86,7 +94,10 @@ def addresses(text: str) -> tuple[str, ...]:
     """Parse addresses or networks, separated by commas; empty for none."""
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     for part in found:
-        ip_network(part)
+        try:
+            ip_network(part)
+        except ValueError as ex:
+            raise FaultyEntry(part) from ex
     return found
 
 
@@ -106,8 +117,9 @@ def algorithms(text: str) -> tuple[str, ...]:
 def role_map(text: str) -> tuple[str, ...]:
     """Parse pairs `value=role`, separated by commas; empty for none."""
     found = names(text)
-    if not all(re.fullmatch("[^=]+=[A-Za-z0-9_-]{1,50}", part) for part in found):
-        raise ValueError(text)
+    for part in found:
+        if not re.fullmatch("[^=]+=[A-Za-z0-9_-]{1,50}", part):
+            raise FaultyEntry(part)
     return found
 
 
@@ -116,6 +128,13 @@ def issuer(text: str) -> str:
     if text and not re.fullmatch(r"https?://[!-~]{1,480}", text):
         raise ValueError(text)
     return text
+
+
+def prompt(text: str) -> str:
+    """Parse the pages that a provider shows, separated by spaces, or an empty text; `none` allows no login."""
+    if not set(text.split()) <= {"consent", "login", "select_account"}:
+        raise ValueError(text)
+    return " ".join(text.split())
 
 
 def folders(text: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from api.setting_formats import SettingFormat
+from api.setting_formats import FaultyEntry, SettingFormat
 
 ENVIRONMENT_PREFIX = "WAYPOST_"
 OTHER_VARIABLES = frozenset(
@@ -63,6 +63,8 @@ def find_setting(name: str, form: SettingFormat, layers: Layers) -> Any:
 def _parse(form: SettingFormat, value: object, source: str) -> object:
     try:
         return form.parse(_text(value))
+    except FaultyEntry as ex:
+        raise InvalidSetting(f"The {source} has the entry {ex.entry!r}; allowed: {form.allowed}.") from ex
     except ValueError as ex:
         raise InvalidSetting(f"The {source} is {value!r}; allowed: {form.allowed}.") from ex
 

@@ -28,6 +28,7 @@ from api.setting_formats import (
     key_files,
     names,
     origin,
+    prompt,
     role_map,
     seconds,
     setting,
@@ -78,6 +79,11 @@ _OPENID_SECRET = setting(
     "the client secret; no option, since other users of the machine could read it: set it in the environment",
 )
 _OPENID_SCOPES = setting(str, "scopes, separated by spaces", "the scopes that the provider is asked for")
+_OPENID_PROMPT = setting(
+    prompt,
+    "consent, login, select_account or several of them, separated by spaces, or nothing",
+    "what the provider is asked to show at each login; many give a refresh token only with consent",
+)
 _OPENID_ALGORITHMS = setting(
     algorithms, "RS256, ES256, EdDSA and others with a public key", "the algorithms that ID tokens may be signed with"
 )
@@ -211,6 +217,7 @@ class Settings:
     openid_client_id: str = field(default="", metadata=_OPENID_CLIENT)
     openid_client_secret: str = field(default="", repr=False, metadata=_OPENID_SECRET)
     openid_scopes: str = field(default="openid profile email", metadata=_OPENID_SCOPES)
+    openid_prompt: str = field(default="", metadata=_OPENID_PROMPT)
     openid_algorithms: tuple[str, ...] = field(default=("RS256", "ES256"), metadata=_OPENID_ALGORITHMS)
     openid_roles_claim: str = field(default="", metadata=_OPENID_ROLES_CLAIM)
     openid_roles: tuple[str, ...] = field(default=(), metadata=_OPENID_ROLES)
@@ -372,9 +379,15 @@ SETTING_FORMATS: dict[str, SettingFormat] = {part.name: part.metadata["form"] fo
 SECRET_SETTINGS = frozenset(part.name for part in fields(Settings) if not part.repr)
 
 
+_IS = ("", "is", "are")
+
+
 def _check_openid(settings: Settings) -> None:
     if settings.openid_issuer and not (settings.public_url and settings.openid_client_id):
-        raise InvalidSetting("The setting openid_issuer needs public_url and openid_client_id.")
+        missing = [name for name in ("public_url", "openid_client_id") if not getattr(settings, name)]
+        raise InvalidSetting(
+            f"The setting openid_issuer needs {' and '.join(missing)}, which {_IS[len(missing)]} not set."
+        )
     if not settings.password_login and not settings.openid_issuer:
         raise InvalidSetting(
             "The setting password_login can be false only with openid_issuer: otherwise there is no login."

@@ -20,7 +20,6 @@ class KeySetOutdated(Unauthenticated):
     """401: the token names a key that is not in the key set, and the key set could not be fetched again."""
 
     def __init__(self) -> None:
-        _log.warning("openid_login_failed", reason="token: unknown key, and the key set cannot be fetched now")
         super().__init__(_FAILED, "openid_failed")
 
 
@@ -38,6 +37,12 @@ def provider_silent(reason: str) -> ProviderSilent:
     """Return the 503 for a provider that gives no answer."""
     _log.warning("openid_provider_away", reason=reason)
     return ProviderSilent(_AWAY, "openid_unavailable", 10)
+
+
+def logout_failed(reason: str, address: str | None) -> Unauthenticated:
+    """Return the error of a logout token that is invalid; the reason is logged only, with the address that sent it."""
+    _log.warning("openid_logout_failed", reason=f"logout token: {reason}", address=address)
+    return Unauthenticated("The logout token is invalid.", "openid_failed")
 
 
 def provider_away(reason: str) -> ApiError:

@@ -157,11 +157,11 @@ class OpenIdLogins:
             await run_in_thread(self._apply, number, claims)
         return True
 
-    async def logout_by_provider(self, token: str) -> None:
+    async def logout_by_provider(self, token: str, address: str | None) -> None:
         """End the sessions of a logout token; raises 401 for an invalid one, and 503 if its key cannot be fetched now."""
         metadata = await self.provider.metadata()
         try:
-            claims = await self.tokens.verify_logout_token(token, metadata["jwks_uri"], self.clock())
+            claims = await self.tokens.verify_logout_token(token, metadata["jwks_uri"], self.clock(), address)
         except KeySetOutdated as ex:  # the provider sends it again after a 503, and never after a 400
             raise provider_away("the key set cannot be fetched now") from ex
         await run_in_thread(self._end_of_provider, claims)
@@ -249,7 +249,8 @@ class OpenIdLogins:
             number = people.find(change, found.claims, now, spare_hash)
             logins.throttle.refund(connection, taken)
             user = people.admit(change, number, found.claims, now)
-            link = logins.open_session(connection, user, client, self._session_lifetime(found))
+            how = {"by": "openid", "issuer": self.config.issuer}
+            link = logins.open_session(connection, user, client, self._session_lifetime(found), how)
             session = ProviderSession(
                 link.row.session_id,
                 self.config.issuer,
@@ -267,7 +268,7 @@ class OpenIdLogins:
         if not self.config.roles_claim or found.refresh_token:
             return lifetime
         lifetime = min(lifetime, _LIFETIME_OF_ROLES)
-        _warn_of_short_sessions(int(lifetime.total_seconds()))
+        _warn_of_short_sessions(int(lifetime.total_seconds()), self.config.action_for_refresh_tokens())
         return lifetime
 
     def _seal_refresh(self, token: str) -> str:
@@ -328,7 +329,7 @@ class OpenIdLogins:
 
 
 @lru_cache(maxsize=1)
-def _warn_of_short_sessions(seconds: int) -> None:
+def _warn_of_short_sessions(seconds: int, action: str) -> None:
     """Log once in a process that sessions are short, since the provider does the same at each login."""
     reason = "the provider gave no refresh token, so the roles cannot be looked at again"
-    _log.warning("openid_session_is_short", reason=reason, seconds=seconds)
+    _log.warning("openid_session_is_short", reason=reason, action=action, seconds=seconds)

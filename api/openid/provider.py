@@ -47,6 +47,7 @@ class Provider:
             self._config.scopes,
             login.state,
             nonce=login.nonce,
+            prompt=self._config.prompt or None,
             code_challenge=create_s256_code_challenge(login.verifier),
             code_challenge_method="S256",
         )

@@ -16,6 +16,7 @@ class ProviderConfig:
     client_id: str
     client_secret: str = field(repr=False)
     scopes: str
+    prompt: str
     algorithms: tuple[str, ...]
     public_url: str
     roles_claim: str
@@ -29,6 +30,14 @@ class ProviderConfig:
         """The address that the provider sends browsers back to."""
         return self.public_url + CALLBACK
 
+    def action_for_refresh_tokens(self) -> str:
+        """Return what to do where the provider gives none: https://openid.net/specs/openid-connect-core-1_0.html#OfflineAccess."""
+        if "offline_access" not in self.scopes.split():
+            return "add offline_access to openid_scopes"
+        if "consent" not in self.prompt.split():
+            return "set openid_prompt to consent"
+        return "allow refresh tokens for this client at the provider"
+
 
 def read_config(settings: Settings) -> ProviderConfig:
     """Return the configuration; `roles` has the roles of each value of the claim."""
@@ -41,6 +50,7 @@ def read_config(settings: Settings) -> ProviderConfig:
         settings.openid_client_id,
         settings.openid_client_secret,
         settings.openid_scopes,
+        settings.openid_prompt,
         settings.openid_algorithms,
         settings.public_url,
         settings.openid_roles_claim,

@@ -1,7 +1,8 @@
 """The check of tokens that the provider signed: ID tokens, and logout tokens of its back channel."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from authlib.oauth2.claims import JWTClaims
@@ -11,8 +12,9 @@ from joserfc.errors import JoseError
 from joserfc.jwk import Key, import_key
 from joserfc.jws import extract_compact
 
+from api.errors import Unauthenticated
 from api.openid.documents import Documents, Fetched
-from api.openid.errors import KeySetOutdated, login_failed, provider_away
+from api.openid.errors import KeySetOutdated, login_failed, logout_failed, provider_away
 from api.openid.provider_config import ProviderConfig
 
 LEEWAY = 60  # seconds by which the clock of the provider may differ
@@ -38,7 +40,7 @@ class ProviderTokens:
     ) -> Claims:
         """Return the claims of an ID token; raises 401 for any that is invalid. Without `nonce`, one of a refresh."""
         params = {"nonce": nonce, "client_id": self._config.client_id, "access_token": access_token}
-        decoded = await self._decode(token, jwks_uri, now)
+        decoded = await self._decode(token, jwks_uri, now, _token_failed)
         try:
             claims = CodeIDToken(decoded.claims, decoded.header, self._options(), params)
             claims.validate(int(now.timestamp()), LEEWAY)
@@ -47,12 +49,13 @@ class ProviderTokens:
             raise login_failed(f"ID token: {_name(ex)}") from None
         return dict(claims)
 
-    async def verify_logout_token(self, token: str, jwks_uri: str, now: datetime) -> Claims:
-        """Return the claims of a logout token; raises 401 for any that is invalid.
+    async def verify_logout_token(self, token: str, jwks_uri: str, now: datetime, address: str | None) -> Claims:
+        """Return the claims of a logout token that this address sent; raises 401 for any that is invalid.
 
         https://openid.net/specs/openid-connect-backchannel-1_0.html#Validation
         """
-        decoded = await self._decode(token, jwks_uri, now)
+        failed = partial(logout_failed, address=address)
+        decoded = await self._decode(token, jwks_uri, now, failed)
         try:
             options = {**self._options(), **{key: {"essential": True} for key in ("iat", "exp", "jti")}}
             claims = JWTClaims(decoded.claims, decoded.header, options)
@@ -65,7 +68,7 @@ class ProviderTokens:
             if now.timestamp() - claims["iat"] > _LOGOUT_AGE:
                 raise ValueError("age")
         except _FAULTS as ex:
-            raise login_failed(f"logout token: {_name(ex)}") from None
+            raise failed(_name(ex)) from None
         return dict(claims)
 
     def _options(self) -> dict[str, Any]:
@@ -74,11 +77,13 @@ class ProviderTokens:
             "aud": {"essential": True, "value": self._config.client_id},
         }
 
-    async def _decode(self, token: object, jwks_uri: str, now: datetime) -> jwt.Token:
+    async def _decode(
+        self, token: object, jwks_uri: str, now: datetime, failed: Callable[[str], Unauthenticated]
+    ) -> jwt.Token:
         try:
             kid, algorithm = self._read_header(token)
         except _FAULTS as ex:
-            raise login_failed(f"token: {_name(ex)}") from None
+            raise failed(_name(ex)) from None
         found = await self._documents.find(jwks_uri, _check_keys)
         key = _find_key(found, kid, algorithm)
         if key is None:
@@ -89,13 +94,14 @@ class ProviderTokens:
             found = await self._documents.renew(jwks_uri, found.fetched_at, _check_keys)
             key = _find_key(found, kid, algorithm)
         if key is None and found.fetched_at < now:
+            failed("unknown key, and the key set cannot be fetched now")
             raise KeySetOutdated
         if key is None:
-            raise login_failed("token: unknown key")
+            raise failed("unknown key")
         try:
             return jwt.decode(str(token), key, algorithms=[algorithm])
         except _FAULTS as ex:
-            raise login_failed(f"token: {_name(ex)}") from None
+            raise failed(_name(ex)) from None
 
     def _read_header(self, token: object) -> tuple[str | None, str]:
         """Return the key id and algorithm of a token; the algorithm must be one of the configuration."""
@@ -106,6 +112,10 @@ class ProviderTokens:
         if algorithm not in self._config.algorithms or not (kid is None or isinstance(kid, str)):
             raise ValueError("algorithm")
         return kid, algorithm
+
+
+def _token_failed(reason: str) -> Unauthenticated:
+    return login_failed(f"token: {reason}")
 
 
 def _check_keys(found: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """`waypost audit`: check the hash chain of the audit trail, and export it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -13,7 +13,7 @@ from api.db.audit_check import ChainReport, check_chain
 from api.db.audit_checkpoints import Checkpoint
 from api.db.audit_export import export_lines
 from api.db.timestamps import dump_time
-from cli.console.exits import InvalidUsage, ProblemsFound
+from cli.console.exits import CommandFailed, InvalidUsage, ProblemsFound
 from cli.console.next_command import with_data_options
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.services import open_existing_services, state_options
@@ -69,12 +69,24 @@ def export(*, data: str | None, database: str | None) -> None:
     The oldest row is first, after the checkpoints of removed rows; the last line is the head of the chain.
     """
     with open_existing_services(data, database) as services, services.state.database.snapshot() as connection:
-        line = b"{}"
+        line = before = b"{}"
         for line in export_lines(connection):
+            last, before = before, line
             write(line.decode())
     head = orjson.loads(line)["head"]
+    if head["number"] and _place(orjson.loads(last)) != (head["number"], head["hash"]):
+        raise CommandFailed(
+            f"The audit trail does not end with row {head['number']}, which its head names: rows were cut off or changed. "
+            "Run `waypost audit verify`."
+        )
     check = with_data_options(f"waypost audit verify --head {head['number']}:{head['hash']}")
     print_notes(f"Exported the audit trail. Keep its head elsewhere, and check against it later: {check}")
+
+
+def _place(line: Mapping[str, Any]) -> tuple[int, str]:
+    """Return the number and hash of the last line before the head; of a checkpoint, those of the last row that it replaces."""
+    row = line.get("checkpoint", line)
+    return row.get("number", row.get("id", 0)), row.get("hash", "")
 
 
 def _report(found: ChainReport) -> dict[str, Any]:

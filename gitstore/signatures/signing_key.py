@@ -14,6 +14,7 @@ UNSIGNED = Path(os.devnull)
 """In place of a key: commits go on without a signature, also where those of the service on release have one."""
 
 _MAKE = "Make one: ssh-keygen -t ed25519 -N '' -f <file>"
+_MAKE_ANOTHER = "Make another, and name it in signing_key: ssh-keygen -t ed25519 -N '' -f <file>-ed25519"
 _MOST_BYTES = 65_536
 _OTHERS = 0o077
 
@@ -51,9 +52,9 @@ def load_signing_key(path: Path) -> SigningKey:
         if "encrypted" in str(ex).lower() or "password" in str(ex).lower():
             raise _unusable(path, "has a passphrase", "Remove it: ssh-keygen -p -N '' -f <file>") from ex
         what = "is a public key" if data.startswith((b"ssh-", b"ecdsa-")) else "is not a private key of OpenSSH"
-        raise _unusable(path, what, _MAKE) from ex
+        raise _unusable(path, what, _MAKE_ANOTHER) from ex
     if not isinstance(found, Ed25519PrivateKey):
-        raise _unusable(path, "is not an Ed25519 key", _MAKE)
+        raise _unusable(path, "is not an Ed25519 key", _MAKE_ANOTHER)
     return SigningKey(found)
 
 

@@ -52,6 +52,7 @@ def test_every_setting_accepts_its_default_as_text(name: str) -> None:
         ("hide_unknown_users", "yes"),
         ("json_limit", "-1"),
         ("trusted_proxies", "everybody"),
+        ("openid_prompt", "none"),
     ],
 )
 def test_a_bad_value_is_refused_by_source_and_with_what_is_allowed(name: str, text: str) -> None:
@@ -59,6 +60,28 @@ def test_a_bad_value_is_refused_by_source_and_with_what_is_allowed(name: str, te
         Settings.read({}, {environment_name(name): text})
     assert environment_name(name) in str(caught.value)
     assert SETTING_FORMATS[name].allowed in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "entry"),
+    [("openid_networks", "10.0.0.0/8, 10.0.0.300", "10.0.0.300"), ("openid_roles", "ops=admin,readers", "readers")],
+)
+def test_a_list_names_its_faulty_entry_alone(name: str, text: str, entry: str) -> None:
+    with pytest.raises(InvalidSetting, match=f" has the entry '{entry}'; allowed: "):
+        Settings.read({name: text}, {})
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        ({}, "needs public_url and openid_client_id, which are not set"),
+        ({"public_url": "https://waypost.example"}, "needs openid_client_id, which is not set"),
+        ({"openid_client_id": "waypost"}, "needs public_url, which is not set"),
+    ],
+)
+def test_a_provider_needs_only_what_is_missing(given: dict[str, str], missing: str) -> None:
+    with pytest.raises(InvalidSetting, match=missing):
+        Settings.read({"openid_issuer": "https://id.example", **given}, {})
 
 
 def test_a_bad_value_in_the_file_names_the_file(tmp_path: Path) -> None:

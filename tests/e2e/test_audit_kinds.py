@@ -188,6 +188,7 @@ def test_logins_and_logouts_have_who_where_and_when(world: World) -> None:
         ("authn_login_success", name, "127.0.0.1", False),
     ]
     assert {each["session"] for each in found} == {listed["id"]}
+    assert [each["detail"] for each in found] == [{}, {"by": "password"}]
 
 
 def test_a_session_that_is_ended_is_named(world: World) -> None:

@@ -22,7 +22,6 @@ server.listen(0, "127.0.0.1", () => {
     claims: { openid: ["sub", "groups"], profile: ["preferred_username", "given_name"] },
     features: { backchannelLogout: { enabled: true }, devInteractions: { enabled: true } },
     pkce: { required: () => true },
-    issueRefreshToken: async () => true,
     findAccount: async (ctx, sub) => ({
       accountId: sub,
       claims: async () => ({ sub, groups, preferred_username: sub, given_name: "Ada" }),

@@ -37,11 +37,13 @@ def test_a_code_is_of_the_flow_that_it_was_given_to_and_is_used_once(tmp_path: P
 
 
 def test_a_person_logs_in_keeps_their_roles_and_logs_out_everywhere(tmp_path: Path) -> None:
+    """Roles are kept by a refresh token, which the provider gives with the scope and the prompt alone, as the standard says."""
     require_environment()
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     with conforming_provider(url) as issuer:
-        env = {**settings(issuer), "WAYPOST_PUBLIC_URL": url, "WAYPOST_BIND": f"127.0.0.1:{port}"}
+        offline = settings(issuer, OPENID_SCOPES="openid profile offline_access", OPENID_PROMPT="consent")
+        env = {**offline, "WAYPOST_PUBLIC_URL": url, "WAYPOST_BIND": f"127.0.0.1:{port}"}
         with running(WAYPOST, tmp_path / "data", env) as service, Person() as person, Person() as other:
             services = open_services(Settings(data=service.data))
             answer = person.log_in(url)

@@ -1,6 +1,7 @@
 """Login, refresh and logout. All three block (SQL, hashing): call them in threads."""
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -51,11 +52,13 @@ class Logins:
             if not _is_unchanged(users.lock_named(connection, user.username), user, password):
                 raise Unauthenticated("The account was changed during the login. Log in again.", "invalid_credentials")
             users.change_user(connection, user.id, renewed)
-            link = self.open_session(connection, user, client, self.lifetimes.session)
+            link = self.open_session(connection, user, client, self.lifetimes.session, {"by": "password"})
         return link.sign(user, self.lifetimes.access)
 
-    def open_session(self, connection: Connection, user: User, client: Client, age: timedelta) -> RefreshLink:
-        """Open a session of a user who was authenticated, for at most `age`, and record the login."""
+    def open_session(
+        self, connection: Connection, user: User, client: Client, age: timedelta, how: Mapping[str, str]
+    ) -> RefreshLink:
+        """Open a session of a user who was authenticated, for at most `age`, and record the login and `how` it was done."""
         now, key = self.clock(), self.keyring.ring.signing(self.clock())
         number, expires_at = secrets.token_hex(16), now + age
         link = first_link(number, key, now, min(expires_at, now + self.lifetimes.idle))
@@ -64,7 +67,7 @@ class Logins:
         sessions.open_session(connection, session, link.row)
         users.change_user(connection, user.id, {"last_login_at": now})
         actor = Actor("user", user.id, user.username)
-        entry = AuditEntry(now, AuditEvent.LOGIN, actor, user.username, address=client.address, session=number)
+        entry = AuditEntry(now, AuditEvent.LOGIN, actor, user.username, how, address=client.address, session=number)
         audit.record(connection, entry)
         return link
 

@@ -64,7 +64,7 @@ class OpenId:
         logins = self._require()
         token = await _read_logout_token(req)
         try:
-            await logins.logout_by_provider(token)
+            await logins.logout_by_provider(token, client_of(req).address)
         except Unauthenticated as ex:
             raise bad_request("The logout token is invalid.", "invalid_logout_token") from ex
         resp.status = 200

@@ -3,13 +3,15 @@
 import asyncio
 import json
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from sqlalchemy import text
 
 from api.auth.logins.session_tokens import SessionTokens
 from api.auth.permissions.principal import OPERATOR
 from api.errors import Unauthenticated
-from api.openid import openid_logins
+from api.openid import errors, openid_logins
 from tests.api.openid.signing_in import SigningIn, signing_in
 from tests.openid_provider import TOKENS, HostileProvider
 from tests.service import wait_until
@@ -190,3 +192,47 @@ def test_roles_that_waypost_gives_do_not_make_a_session_short(tmp_path: Path, pr
     with signing_in(tmp_path, provider, openid_roles_claim="") as here:
         found = here.session(here.login())
         assert (found.expires_at - found.created_at).total_seconds() == 12 * 3600
+
+
+@pytest.mark.parametrize(
+    ("scopes", "prompt", "action"),
+    [
+        ("openid", "", "add offline_access to openid_scopes"),
+        ("openid offline_access", "", "set openid_prompt to consent"),
+        ("openid offline_access", "consent", "allow refresh tokens for this client at the provider"),
+    ],
+)
+def test_a_short_session_is_logged_with_what_to_do(
+    tmp_path: Path,
+    provider: HostileProvider,
+    monkeypatch: pytest.MonkeyPatch,
+    scopes: str,
+    prompt: str,
+    action: str,
+) -> None:
+    openid_logins._warn_of_short_sessions.cache_clear()
+    logged: list[str] = []
+    monkeypatch.setattr(openid_logins._log, "warning", lambda _, **parts: logged.append(parts["action"]), raising=False)
+    provider.answer["refresh_token"] = None
+    with signing_in(tmp_path, provider, openid_scopes=scopes, openid_prompt=prompt) as here:
+        here.login()
+        url, _ = asyncio.run(here.logins.begin(""))
+        assert parse_qs(urlsplit(url).query).get("prompt", []) == prompt.split()
+    assert logged == [action]
+
+
+def test_a_login_with_the_provider_says_so_in_the_trail(here: SigningIn) -> None:
+    here.login()
+    with here.world.services.state.database.reading() as connection:
+        found = connection.execute(text("SELECT detail FROM audit WHERE event = 'authn_login_success'")).scalars().all()
+    assert [json.loads(each) for each in found] == [{"by": "openid", "issuer": here.provider.issuer}]
+
+
+def test_a_logout_token_that_is_refused_is_logged_with_its_address(
+    here: SigningIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged: list[object] = []
+    monkeypatch.setattr(errors._log, "warning", lambda event, **parts: logged.append((event, parts)), raising=False)
+    with pytest.raises(Unauthenticated):
+        asyncio.run(here.logins.logout_by_provider("junk", "192.0.2.9"))
+    assert logged == [("openid_logout_failed", {"reason": "logout token: DecodeError", "address": "192.0.2.9"})]

@@ -34,7 +34,7 @@ def log_in_beside(here: SigningIn, **claims: Any) -> None:
         login = asyncio.create_task(here.log_in())
         await asyncio.to_thread(wait_until, lambda: here.provider.counts[TOKENS] > 0, 20, "the code to be sent")
         here.world.clock.advance(seconds=1)
-        await here.logins.logout_by_provider(here.provider.logout_token(**claims))
+        await here.logins.logout_by_provider(here.provider.logout_token(**claims), None)
         here.provider.release()
         await login
 
@@ -96,7 +96,7 @@ def test_on_postgresql_a_logout_waits_for_the_login_and_ends_its_session(
     with ThreadPoolExecutor(2) as threads:
         login = threads.submit(here.login)
         assert stored.wait(20)
-        logout = threads.submit(lambda: asyncio.run(here.restarted().logins.logout_by_provider(token)))
+        logout = threads.submit(lambda: asyncio.run(here.restarted().logins.logout_by_provider(token, None)))
         wait_until(lambda: logout.done() or waits_for_a_lock(url), 20, "the logout to wait for the login")
         may_commit.set()
         logout.result(20)

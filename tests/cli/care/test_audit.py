@@ -45,6 +45,16 @@ def test_the_export_is_a_line_for_each_row_and_the_head(trail: Path) -> None:
     assert f"`waypost audit verify --head {head()}`" in outcome.err
 
 
+@pytest.mark.parametrize("which", ["id = (SELECT max(id) FROM audit)", "id > 0"], ids=["the last", "all"])
+def test_the_export_of_a_trail_that_was_cut_off_fails(trail: Path, which: str) -> None:
+    with sqlite3.connect(trail) as connection:
+        connection.execute(f"DELETE FROM audit WHERE {which}")  # noqa: S608 - no input
+    connection.close()
+    outcome = invoke("audit", "export")
+    assert (outcome.code, "rows were cut off or changed. Run `waypost audit verify`." in outcome.err) == (3, True)
+    assert '{"head":' in outcome.out
+
+
 def test_projects_that_commands_create_and_remove_are_in_the_trail(trail: Path) -> None:
     assert trail.exists()
     invoke_ok("namespace", "create", "acme")

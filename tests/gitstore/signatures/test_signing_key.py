@@ -37,7 +37,8 @@ def test_a_folder_in_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("kind", "bits"), [("rsa", "2048"), ("ecdsa", "256")])
 def test_a_key_of_another_kind(ssh_keygen: KeyMaker, tmp_path: Path, kind: str, bits: str) -> None:
     key = ssh_keygen(tmp_path, "service", kind, bits=bits)
-    assert "is not an Ed25519 key. Make one: ssh-keygen -t ed25519" in refusal(key.path)
+    another = f"Make another, and name it in signing_key: ssh-keygen -t ed25519 -N '' -f {key.path}-ed25519"
+    assert refusal(key.path).endswith(f"is not an Ed25519 key. {another}")
 
 
 def test_a_key_with_a_passphrase(ssh_keygen: KeyMaker, tmp_path: Path) -> None:
