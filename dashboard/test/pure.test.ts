@@ -12,7 +12,7 @@ import { compareLines, differingMiddle } from "../src/state/lines.ts";
 import { cutParts, joinParts, splitRegex } from "../src/state/regex.ts";
 import { signInFault } from "../src/state/sign_in_fault.ts";
 import { agentsAfter, curveOf, stepsOf, takenText } from "../src/state/taken.ts";
-import { ago, bytes, countText, daysFromNow, duration, fromLocalInput, localInput, plural, splitEnd } from "../src/state/words.ts";
+import { ago, bytes, capital, countText, daysFromNow, duration, fromLocalInput, localInput, plural, splitEnd } from "../src/state/words.ts";
 
 test("a path gets its parameters encoded, and only the given part of its query", () => {
   assert.equal(fillPath("/api/namespace/{namespace}", { namespace: "a/b c" }), "/api/namespace/a%2Fb%20c");
@@ -49,6 +49,7 @@ test("a long text keeps its end, and no letter of two code units is cut", () => 
 
 test("a count has its noun", () => {
   assert.equal(plural(1, "draft"), "1 draft");
+  assert.equal(capital("failing"), "Failing");
   assert.equal(plural(1200, "redirect"), "1,200 redirects");
 });
 

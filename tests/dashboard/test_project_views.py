@@ -137,7 +137,7 @@ def test_from_the_publish_that_is_served_one_rolls_back_to_the_one_before_it(wor
     place.published("/b")
     page = new_page()
     sign_in(page, world.user("admin"), view(place, "/history?version=3"))
-    expect(page.locator(".publishes")).to_contain_text("served now")
+    expect(page.locator(".publishes")).to_contain_text("Served now")
     page.get_by_role("button", name="Roll back to publish 2 …").click()
     page.get_by_role("dialog", name="Roll back to publish 2").get_by_role("button", name="Roll back").click()
     expect(page.get_by_text("The content of publish 2 is published again.")).to_be_visible()
@@ -226,7 +226,7 @@ def test_the_life_of_one_rule_is_told(world: World, new_page: Opens) -> None:
     page.get_by_role("link", name="/a").click()
     page.get_by_role("link", name="History of this rule").click()
     expect(page.locator(".publishes li")).to_have_count(1)
-    expect(page.locator(".publishes")).to_contain_text("+ added")
+    expect(page.locator(".publishes")).to_contain_text("+ Added")
 
 
 def test_urls_are_tested_in_two_states_side_by_side(world: World, new_page: Opens) -> None:
@@ -256,7 +256,7 @@ def test_urls_are_tested_in_two_states_side_by_side(world: World, new_page: Open
     page.get_by_label("Compare with: branch or commit").fill(place.get("/version"))
     page.get_by_label("URLs or paths").fill("/a")
     page.get_by_role("button", name="Test 1 URL").click()
-    expect(page.locator(".changes .two > div").first).to_contain_text("no rule")
+    expect(page.locator(".changes .two > div").first).to_contain_text("No rule")
     expect(page.locator(".changes .two > div").last).to_contain_text("/b")
     assert violations(page) == []
 

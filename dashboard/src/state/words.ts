@@ -17,6 +17,9 @@ export function countText(noun: string, { added, changed, removed }: { added: nu
   return found.map(([number, word], index) => `${index ? count(number) : plural(number, noun)} ${word}`).join(", ");
 }
 
+/** Return a word of the API as a label begins: with a capital letter. */
+export const capital = (word: string): string => word.slice(0, 1).toUpperCase() + word.slice(1);
+
 /** Return how long ago a time was: "3 hours ago". */
 export function ago(time: Date, now = new Date()): string {
   const seconds = (time.getTime() - now.getTime()) / 1000;

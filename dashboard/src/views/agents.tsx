@@ -12,7 +12,7 @@ import { useConvergence } from "../state/convergence.ts";
 import { useLoad } from "../state/load.ts";
 import { isAbout, may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
-import { duration, plural } from "../state/words.ts";
+import { capital, duration, plural } from "../state/words.ts";
 import { ConnectDialog } from "./connect_agent.tsx";
 import type { ViewProps } from "./view.ts";
 
@@ -59,10 +59,10 @@ function Body({ of }: { of: Of }): JSX.Element {
   const columns: readonly Column<Agent>[] = [
     { name: "Name", cell: (each) => <><strong>{each.name}</strong> <span class="quiet">{each.type}</span></> },
     { name: "State", class: "short", cell: (each) => <State agent={each} /> },
-    { name: "Version", class: "short", cell: (each) => <span title={each.commit ?? undefined}>{each.publishNumber === null ? "unknown" : `publish ${each.publishNumber}`}{each.behind ? `, ${plural(each.behind, "publish", "publishes")} behind` : ""}</span> },
+    { name: "Version", class: "short", cell: (each) => <span title={each.commit ?? undefined}>{each.publishNumber === null ? "Unknown" : `Publish ${each.publishNumber}`}{each.behind ? `, ${plural(each.behind, "publish", "publishes")} behind` : ""}</span> },
     { name: "Seen", class: "short", cell: (each) => <Time at={each.lastSeenAt} /> },
     { name: "Load time", class: "short", cell: (each) => (each.load_duration === null ? "" : duration(each.load_duration / 1e9)) },
-    { name: "Error", cell: (each) => <span class="error-text"><bdi>{each.error}</bdi></span> },
+    { name: "Error", cell: (each) => each.error && <span class="error-text"><bdi>{each.error}</bdi></span> },
     { name: "Actions", class: "short", cell: (each) => writes && <button type="button" class="button ghost small" aria-label={`Remove ${each.name}`} onClick={() => setLeaving(each)}>Remove</button> },
   ];
   if (found.error && !found.data) return <Failure error={found.error} retry={found.reload} />;
@@ -90,7 +90,7 @@ const TONES = { current: "good", behind: "warn", failing: "bad", silent: "quiet"
 
 function State({ agent }: { agent: Agent }): JSX.Element {
   const state = stateOf(agent);
-  return <Badge tone={TONES[state]}>{SIGNS[state]}{state}</Badge>;
+  return <Badge tone={TONES[state]}>{SIGNS[state]}{capital(state)}</Badge>;
 }
 
 function Summary({ convergence, versions }: Pick<List, "convergence" | "versions">): JSX.Element | null {
@@ -100,7 +100,7 @@ function Summary({ convergence, versions }: Pick<List, "convergence" | "versions
     <section class="panel split" aria-labelledby="versions"><div><h2 id="versions">Publish {convergence.publishNumber}, taken by the agents</h2>
       {convergence.agents > 0 ? <TakenChart taking={convergence} /> : <p class="quiet">No agent is online to take it.</p>}</div>
       <div><h2>Versions they report, also those that fail</h2><ul class="bars">{versions.slice(0, 10).map((each) => (
-        <li key={String(each.commit ?? each.version)}><span>{each.publishNumber === null ? "unknown" : `Publish ${each.publishNumber}`}</span>
+        <li key={String(each.commit ?? each.version)}><span>{each.publishNumber === null ? "Unknown" : `Publish ${each.publishNumber}`}</span>
           <progress max={all} value={each.agents} aria-label={each.publishNumber === null ? "Agents with an unknown version" : `Agents with publish ${each.publishNumber}`} /><span>{plural(each.agents, "agent")}</span></li>
       ))}</ul></div>
     </section>

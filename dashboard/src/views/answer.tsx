@@ -20,11 +20,11 @@ export const answerText = (result: Result | undefined): string => {
 
 export function AnswerOf({ result }: { result: Result | undefined }): JSX.Element | null {
   if (!result) return null;
-  if ("problem" in result) return <p><Badge tone="bad">not tested</Badge> {result.problem.message}</p>;
+  if ("problem" in result) return <p><Badge tone="bad">Not tested</Badge> {result.problem.message}</p>;
   const { chain, candidates } = result;
   return (
     <>
-      <p class="facts"><Badge tone={result.status === null ? "quiet" : "good"}>{result.status ?? "no rule"}</Badge>
+      <p class="facts"><Badge tone={result.status === null ? "quiet" : "good"}>{result.status ?? "No rule"}</Badge>
         {result.location && <Long text={result.location} copy />}{result.page && <code>{result.page.path}</code>}</p>
       {result.rule && <p class="help">Rule <code><Named rule={result.rule} /></code></p>}
       {(chain.hops.length > 1 || chain.loop) && (

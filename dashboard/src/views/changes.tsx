@@ -4,7 +4,7 @@ import type { components } from "../api/schema.d.ts";
 import { Badge, Long, type Tone } from "../components/basics.tsx";
 import { isRegex } from "../components/regex.tsx";
 import { CODES, TYPE_NAMES, type Change } from "../state/project.ts";
-import { count, countText, plural } from "../state/words.ts";
+import { capital, count, countText, plural } from "../state/words.ts";
 import { Difference } from "./differences.tsx";
 import { New, Old } from "./replace.tsx";
 
@@ -14,7 +14,7 @@ type File = Schemas["file-change.schema"];
 type Impact = Schemas["draft-diff.schema"]["impact"];
 type Pair = { old: unknown; new: unknown };
 
-export const SIGNS: Record<string, readonly [Tone, string]> = { added: ["good", "+ added"], changed: ["warn", "± changed"], removed: ["bad", "− removed"] };
+export const SIGNS: Record<string, readonly [Tone, string]> = { added: ["good", "+ Added"], changed: ["warn", "± Changed"], removed: ["bad", "− Removed"] };
 
 /** What the draft does to a record, if anything. */
 export function Sign({ change }: { change: string | null }): JSX.Element | null {
@@ -33,7 +33,7 @@ interface ChangeProps {
 }
 
 const ONLY: Record<string, "old" | "new"> = { added: "new", removed: "old" };
-const WORDS: Record<string, Record<string, string>> = { status: CODES, type: TYPE_NAMES };
+const WORDS: Record<string, Record<string, string>> = { status: CODES, type: TYPE_NAMES, contentType: { TEXT_PLAIN: "Plain text" } };
 
 /** Return the value of a field as the tables show it: a status as its number. */
 export const worded = (field: string, value: unknown): unknown => WORDS[field]?.[String(value)] ?? value;
@@ -45,11 +45,11 @@ export function ChangeCard({ change, before, actions, children }: ChangeProps): 
   const fields = Object.entries(change.fields as Record<string, Pair>).filter(([field]) => change.change === "changed" || !["source", "path"].includes(field));
   return (
     <li class={`change ${change.change}`}>
-      <header>{before}<Badge tone={tone}>{sign}</Badge>{change.kind === "page" && <Badge>page</Badge>}<span class="name"><Long text={name} regex={change.kind === "redirect" && isRegex(change.type)} copy /></span>{actions}</header>
+      <header>{before}<Badge tone={tone}>{sign}</Badge>{change.kind === "page" && <Badge>Page</Badge>}<span class="name"><Long text={name} regex={change.kind === "redirect" && isRegex(change.type)} copy /></span>{actions}</header>
       <dl>
         {fields.map(([field, pair]) => (
           <div key={field}>
-            <dt>{field}</dt>
+            <dt>{field === "contentType" ? "kind" : field}</dt>
             <dd><Difference old={worded(field, pair.old)} now={worded(field, pair.new)} only={ONLY[change.change]} /></dd>
           </div>
         ))}
@@ -85,7 +85,7 @@ export function Problems({ items, total = items.length, title = "Problems" }: { 
       <ul class="problems">
         {items.map((each, index) => (
           <li key={index}>
-            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{each.severity}</Badge> <span>{each.message}</span>
+            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> <span>{each.message}</span>
             {each.file && <code class="quiet">{each.file}{each.line ? `:${each.line}` : ""}</code>}
           </li>
         ))}
@@ -123,7 +123,7 @@ export function ImpactPanel({ impact, id = "impact" }: { impact: Impact; id?: st
   const { appears, goes, answers, neverAnswer } = impact;
   if (!appears.total && !goes.total && !answers.total) return null;
   const rules = (items: typeof appears.items): JSX.Element => (
-    <ul class="problems">{items.map((each, index) => <li key={index}><Badge tone={each.severity === "error" ? "bad" : "warn"}>{each.code.replaceAll("_", " ")}</Badge> <span>{each.message}</span></li>)}</ul>
+    <ul class="problems">{items.map((each, index) => <li key={index}><Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.code.replaceAll("_", " "))}</Badge> <span>{each.message}</span></li>)}</ul>
   );
   return (
     <section class="panel" aria-labelledby={id}>

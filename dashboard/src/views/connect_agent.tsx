@@ -61,8 +61,8 @@ export function SetUp({ of, agent: { name, token } }: { of: Of; agent: NewAgent 
     <div class="stack">
       <p>The token is shown now and never again. Keep it where only the agent can read it.</p>
       <p class="secret"><code>{token}</code><Copy text={token} label="Copy the token" /></p>
-      <p>These lines do what an agent does: they fetch the rules and pages that are published, and report the version. <Copy text={lines} label="Copy the lines" /></p>
-      <pre class="licence snippet" tabIndex={0}>{lines}</pre>
+      <p>These lines do what an agent does: they fetch the rules and pages that are published, and report the version.</p>
+      <div class="secret"><pre class="snippet" tabIndex={0}>{lines}</pre><Copy text={lines} label="Copy the lines" /></div>
       <Awaited of={of} name={name} />
     </div>
   );
@@ -81,7 +81,7 @@ function Awaited({ of, name }: { of: Of; name: string }): JSX.Element {
   }, [agent, found.busy]);
   return (
     <p role="status" class="facts">{!agent ? <span class="quiet">Waiting for the first report of {name} …</span>
-      : agent.current ? <><Badge tone="good">✓ connected</Badge> {name} serves what is published.</>
-        : <><Badge tone="warn">connected</Badge> {name} has reported, and not yet with what is published.</>}</p>
+      : agent.current ? <><Badge tone="good">✓ Connected</Badge> {name} serves what is published.</>
+        : <><Badge tone="warn">Connected</Badge> {name} has reported, and not yet with what is published.</>}</p>
   );
 }

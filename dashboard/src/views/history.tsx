@@ -66,15 +66,15 @@ function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.El
       <header>
         <Badge tone="info">Publish {publish.publishNumber}</Badge>
         <a class="name" href={withQuery(place.value, { version: String(publish.publishNumber), source: "", path: "" })}>{publish.message.split("\n")[0] || "Without a message"}</a>
-        {newest && publish.served && <Badge tone="good">✓ served now</Badge>}
-        {!publish.served && <Badge tone="bad">never served</Badge>}
-        {publish.overrideReason && <Badge tone="warn">by override</Badge>}
+        {newest && publish.served && <Badge tone="good">✓ Served now</Badge>}
+        {!publish.served && <Badge tone="bad">✕ Never served</Badge>}
+        {publish.overrideReason && <Badge tone="warn">By override</Badge>}
       </header>
       <p class="facts">
         <Time at={publish.publishedAt} /><code>{publish.version.slice(0, 7)}</code><span>by <bdi>{person(publish.author)}</bdi></span>
         {publish.approvedBy && <span>approved by <bdi>{person(publish.approvedBy)}</bdi></span>}
         {publish.publishedBy !== publish.author && <span>published by <bdi>{person(publish.publishedBy)}</bdi></span>}
-        {publish.signedBy && <Badge tone="good">signed</Badge>}<Counts counts={publish.changes} />
+        {publish.signedBy && <Badge tone="good">✓ Signed</Badge>}<Counts counts={publish.changes} />
       </p>
       {tone && <p class="facts"><Badge tone={tone}>{sign}</Badge>{Object.entries((publish.fields ?? {}) as Record<string, Pair>).map(([name, pair]) => <span key={name}>{name} <Old value={worded(name, pair.old)}>{regexOf(publish, name, "old")}</Old> <New value={worded(name, pair.new)}>{regexOf(publish, name, "new")}</New></span>)}</p>}
     </li>
@@ -101,7 +101,7 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
     go(viewPath(of, "draft"));
   });
   return (
-    <>
+    <div class="flow">
       <p><a href={withQuery(place.value, { version: "" })}>All publishes</a></p>
       <ol class="publishes"><Row publish={publish} newest={isServed} /></ol>
       {publish.message.includes("\n") && <p class="note panel"><bdi>{publish.message}</bdi></p>}
@@ -117,7 +117,7 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
       {publish.diff.length === 0 ? <p class="quiet">No rule differs.</p> : <ChangeList items={publish.diff} />}
       <Files items={publish.files} />
       {back > 0 && <Rollback of={of} number={back} publishes={publishes} failure={failure} close={() => setBack(0)} />}
-    </>
+    </div>
   );
 }
 
@@ -127,7 +127,7 @@ function Compared({ of, from, to }: { of: Of; from: string; to: string }): JSX.E
   const names = statesOf(of, publishes);
   const withOwn = (value: string): typeof names => (names.some(([name]) => name === value) ? names : [[value, value], ...names]);
   return (
-    <>
+    <div class="flow">
       <p><a href={withQuery(place.value, { from: "", to: "" })}>All publishes</a></p>
       <div class="filters">
         <Select label="From" value={from} options={withOwn(from)} onChange={(name) => ask({ from: name })} />
@@ -138,9 +138,9 @@ function Compared({ of, from, to }: { of: Of; from: string; to: string }): JSX.E
       {failure}
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {!found.data && !found.error && <p class="quiet">Comparing …</p>}
-      {found.data && <div aria-busy={found.busy}><p class="facts"><strong><Counts counts={found.data.counts} /></strong></p>
+      {found.data && <div class="flow" aria-busy={found.busy}><p class="facts"><strong><Counts counts={found.data.counts} /></strong></p>
         {found.data.changes.length === 0 ? <Empty title="No rule differs" /> : <ChangeList items={found.data.changes} />}<Files items={found.data.files} /></div>}
-    </>
+    </div>
   );
 }
 

@@ -46,7 +46,7 @@ export function ProjectTests({ of, draft }: { of: Of; draft: string }): JSX.Elem
           <li class={`change ${each.problem ? "removed" : ""}`} key={`${index} ${each.url}`}>
             <header><span class="name"><Long text={each.url} /></span><span class="facts">{each.status}{each.location !== null && <code>{each.location}</code>}
               {may(of, "project", "write") && <button type="button" class="button plain small" aria-label={`Remove the test of ${each.url}`} disabled={call.busy} onClick={() => drop(each)}>Remove</button>}</span></header>
-            {each.problem && <p><Badge tone="bad">✕ fails</Badge> {each.problem}</p>}
+            {each.problem && <p><Badge tone="bad">✕ Fails</Badge> {each.problem}</p>}
           </li>
         ))}
       </ul>

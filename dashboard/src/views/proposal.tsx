@@ -25,7 +25,7 @@ type Thread = components["schemas"]["proposal-review-thread.schema"];
 type Action = "request" | "approve" | "reject" | "comment";
 
 const STATES: Record<Proposal["state"], readonly [Tone, string]> = {
-  open: ["info", "open"], merged: ["good", "✓ merged"], stale: ["warn", "no recent commit"], conflicts: ["bad", "has conflicts"], invalid: ["bad", "has errors"],
+  open: ["info", "Proposal open"], merged: ["good", "✓ Merged"], stale: ["warn", "No recent commit"], conflicts: ["bad", "≠ Has conflicts"], invalid: ["bad", "✕ Has errors"],
 };
 const PATH = "/api/namespace/{namespace}/proposal/{id}";
 
@@ -81,7 +81,7 @@ function Body({ namespace, proposal, thread }: { namespace: string; proposal: Pr
   });
   return (
     <>
-      {proposal.message && <p class="note panel"><bdi>{proposal.message}</bdi></p>}
+      {proposal.message && proposal.message.trim() !== proposal.title && <p class="note panel"><bdi>{proposal.message}</bdi></p>}
       {proposal.fault && <p class="notice">{proposal.fault}</p>}
       {proposal.withheld && <p class="notice">It changes more than you may read: other projects, or files beside them. Someone who may read all of it has to merge it.</p>}
       {proposal.state === "conflicts" && <WayOn branch={proposal.branch} />}
@@ -132,11 +132,11 @@ function Project({ namespace, proposal, part, thread }: ProjectProps): JSX.Eleme
       <Conflicts of={of} draft="" head={null} items={part.conflicts} editable={false} mine="The branch" />
       <Problems items={part.problems} total={part.problemsTotal} title={`Problems of ${part.name}`} />
       {diff.error && <Failure error={diff.error} retry={diff.reload} />}
-      {diff.data?.impact && <ImpactPanel impact={diff.data.impact} id={`impact-${part.name}`} />}
-      {diff.data && (diff.data.changes.length ? <ChangeList items={diff.data.changes} card={(each) => (
+      <div class="columns"><div>{diff.data && (diff.data.changes.length ? <ChangeList items={diff.data.changes} card={(each) => (
         <Item key={`${each.kind} ${each.id}`} namespace={namespace} id={proposal.id} head={proposal.state === "merged" ? null : diff.data?.head ?? null} project={part.name} change={each} thread={thread} />)} /> : <p class="quiet">No rule differs.</p>)}
-      <Files items={part.files} />
-      {diff.data?.head && proposal.state !== "merged" && <Verdict namespace={namespace} id={proposal.id} head={diff.data.head} project={part.name} review={part.review} />}
+      <Files items={part.files} /></div>
+      <aside>{diff.data?.impact && <ImpactPanel impact={diff.data.impact} id={`impact-${part.name}`} />}
+      {diff.data?.head && proposal.state !== "merged" && <Verdict namespace={namespace} id={proposal.id} head={diff.data.head} project={part.name} review={part.review} />}</aside></div>
     </section>
   );
 }

@@ -95,7 +95,7 @@ export function Remarks({ items }: { items: readonly Remark[] }): JSX.Element {
       {items.map((each) => (
         <li key={each.id}>
           <p class="facts"><strong><bdi>{each.by.displayName || each.by.name}</bdi></strong> {SAID[each.action] ?? each.action} <Time at={each.at} />
-            {each.item && <code>{each.item.source ?? each.item.path ?? "a rule that is gone"}</code>}{!each.current && <Badge>on an older state</Badge>}</p>
+            {each.item && <code>{each.item.source ?? each.item.path ?? "a rule that is gone"}</code>}{!each.current && <Badge>On an older state</Badge>}</p>
           {each.note && <p class="note"><bdi>{each.note}</bdi></p>}
         </li>
       ))}

@@ -89,7 +89,7 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
       <ul class="changes">
         {results.slice(0, MOST_SHOWN).map((each, index) => (
           <li class={`change ${others && answerText(each) !== answerText(others[index]) ? "changed" : ""}`} key={`${index} ${each.url}`}>
-            <header><span class="name"><Long text={each.url} /></span>{others && answerText(each) !== answerText(others[index]) && <Badge tone="warn">≠ differs</Badge>}</header>
+            <header><span class="name"><Long text={each.url} /></span>{others && answerText(each) !== answerText(others[index]) && <Badge tone="warn">≠ Differs</Badge>}</header>
             {others ? <div class="two"><div><p class="quiet">{nameOf(of, at)}</p><AnswerOf result={each} /></div><div><p class="quiet">{nameOf(of, against)}</p><AnswerOf result={others[index]} /></div></div> : <AnswerOf result={each} />}
           </li>
         ))}

@@ -73,7 +73,7 @@ function Sessions({ children }: { children: ComponentChildren }): JSX.Element {
       <Refusal text={call.faults.text} />
       {found.error && <Failure error={found.error} retry={found.reload} />}
       <ul class="rows">{found.data?.items.map((each) => (
-        <li key={each.id}><span><bdi>{each.browser}</bdi> {each.current && <Badge tone="good">this browser</Badge>}<br />
+        <li key={each.id}><span><bdi>{each.browser}</bdi> {each.current && <Badge tone="good">This browser</Badge>}<br />
           <span class="quiet">seen <Time at={each.lastSeenAt} />{each.address ? ` from ${each.address}` : ""}</span></span>
           {!each.current && <Button disabled={call.busy} onClick={() => end(each.id)}>Sign out</Button>}</li>
       ))}</ul>

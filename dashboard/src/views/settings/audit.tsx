@@ -20,7 +20,7 @@ const COLUMNS: readonly Column<Entry>[] = [
   { name: "Event", cell: (each) => <><code>{each.event}</code> {each.count > 1 && <Badge>× {each.count}</Badge>}</> },
   { name: "Who", cell: (each) => <><bdi>{each.actor.name}</bdi> {each.token && each.actor.kind !== "token" && <span class="quiet">by the token <bdi>{each.token.name}</bdi></span>} {each.address && <span class="quiet">{each.address}</span>}</> },
   { name: "About", cell: (each) => <><bdi>{each.subject}</bdi> <span class="quiet">{[each.namespace, each.project].filter(Boolean).join(" / ")}</span></> },
-  { name: "Detail", cell: (each) => <code><bdi>{Object.keys(each.detail).length > 0 && JSON.stringify(each.detail)}</bdi></code> },
+  { name: "Detail", class: "detail", cell: (each) => Object.keys(each.detail).length > 0 && <code><bdi>{JSON.stringify(each.detail)}</bdi></code> },
 ];
 
 export default function Audit(): JSX.Element {

@@ -13,7 +13,7 @@ import { can } from "../../state/grants.ts";
 import { useLoad, type Loaded } from "../../state/load.ts";
 import { projectPath } from "../../state/project.ts";
 import { ask, place, withQuery } from "../../state/router.ts";
-import { plural } from "../../state/words.ts";
+import { capital, plural } from "../../state/words.ts";
 import { ProjectSettings, REVIEWS } from "./project_settings.tsx";
 import { SettingsPage } from "./settings_page.tsx";
 import { UpstreamForm } from "./upstream_form.tsx";
@@ -135,7 +135,7 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
         {writes && found.data && <><Field label="Description" name="description" value={description ?? found.data.description} onInput={setDescription} problem={call.faults.fields["description"]} />
           <p class="actions"><Button disabled={call.busy || description === null} onClick={describe}>Save the description</Button><a class="button plain" href={`/dashboard/settings/webhooks?namespace=${encodeURIComponent(name)}`}>Webhooks</a></p>
           <Field label={`To archive it, write its name: ${name}`} name="confirm" value={confirmed} onInput={setConfirmed} help="Agents get nothing of it any more. It can be restored." />
-          <p class="actions"><Button kind="danger" disabled={call.busy || confirmed !== name} onClick={archive}>Archive the namespace</Button></p></>}
+          <p class="actions end"><Button kind="danger" disabled={call.busy || confirmed !== name} onClick={archive}>Archive the namespace</Button></p></>}
       </div>}
     </FormDialog>
   );
@@ -171,7 +171,7 @@ function Upstream({ name, found }: { name: string; found: ReturnType<typeof useU
   const { url, mode, status, ahead, behind, fault, syncedAt, branches, suspended } = found.data.held;
   const refused = branches.filter((each) => each.fault);
   return (
-    <section class="panel" aria-label="Upstream"><p class="facts"><Badge tone={status === "synced" ? "good" : status === "failing" ? "bad" : "warn"}>{status}</Badge><code>{url}</code><span>{mode}, synced <Time at={syncedAt} /></span>
+    <section class="panel" aria-label="Upstream"><p class="facts"><Badge tone={status === "synced" ? "good" : status === "failing" ? "bad" : "warn"}>{capital(status)}</Badge><code>{url}</code><span>{mode}, synced <Time at={syncedAt} /></span>
       {Boolean(ahead) && <span>{ahead} ahead</span>}{Boolean(behind) && <span>{behind} behind</span>}</p>
     {fault && <Fault fault={fault} />}<Refusal text={call.faults.text} />
     {refused.map((each) => each.fault && <div key={each.branch}><h4>Branch <code>{each.branch}</code></h4><Fault fault={each.fault} /></div>)}

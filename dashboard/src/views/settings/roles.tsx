@@ -28,7 +28,7 @@ export default function Roles(): JSX.Element {
       <ul class="cards">
         {found.data?.items.map((each) => (
           <li key={each.name} class="card">
-            <h2><a href={withQuery(place.value, { edit: each.name })}>{each.name}</a> {each.builtIn && <Badge>built in</Badge>}</h2>
+            <h2><a href={withQuery(place.value, { edit: each.name })}>{each.name}</a> {each.builtIn && <Badge>Built in</Badge>}</h2>
             <p class="quiet"><bdi>{each.description}</bdi></p>
             <ul class="problems">{each.grants.map((grant) => <li key={JSON.stringify(grant)}>{grantText(grant)}</li>)}</ul>
           </li>

@@ -23,7 +23,7 @@ const COLUMNS: readonly Column<User>[] = [
   { name: "User name", cell: (user, open) => <a class="row-link" href={open(String(user.id))}><bdi>{user.username}</bdi></a> },
   { name: "Name", cell: (user) => <bdi>{user.firstname} {user.lastname}</bdi> },
   { name: "Roles", cell: (user) => user.roles.map((each) => <Badge key={each} tone="info">{each}</Badge>) },
-  { name: "State", class: "short", cell: (user) => (user.active ? <Badge tone="good">active</Badge> : <Badge tone="bad">deactivated</Badge>) },
+  { name: "State", class: "short", cell: (user) => (user.active ? <Badge tone="good">Active</Badge> : <Badge tone="bad">Deactivated</Badge>) },
   { name: "Last login", class: "short", cell: (user) => <Time at={user.lastLoginAt} /> },
 ];
 
@@ -144,10 +144,10 @@ function OpenId(): JSX.Element {
   const found = useLoad(`openid ${String(asked)}`, async () => (asked ? get("/auth/openid") : null));
   return (
     <section class="panel" aria-labelledby="openid"><h2 id="openid">OpenID Connect</h2>
-      <div class="facts" role="status">{found.error ? <><Badge tone="bad">✕ not available</Badge><span>{found.error.message}</span></>
+      <div class="facts" role="status">{found.error ? <><Badge tone="bad">✕ Not available</Badge><span>{found.error.message}</span></>
         : found.data ? found.data.enabled
-          ? <><Badge tone="good">✓ enabled</Badge>{found.data.authUrl && <span>Accounts come from <code>{new URL(found.data.authUrl, location.origin).origin}</code> at their first login.</span>}</>
-          : <><Badge>not set up</Badge><span>People sign in with passwords. The settings <code>openid_issuer</code> and <code>openid_client_id</code> of the service set it up.</span></>
+          ? <><Badge tone="good">✓ Enabled</Badge>{found.data.authUrl && <span>Accounts come from <code>{new URL(found.data.authUrl, location.origin).origin}</code> at their first login.</span>}</>
+          : <><Badge>Not set up</Badge><span>People sign in with passwords. The settings <code>openid_issuer</code> and <code>openid_client_id</code> of the service set it up.</span></>
           : <span class="quiet">Whether people can sign in with the accounts of your organization.</span>}</div>
       <p class="actions"><Button disabled={asked && found.busy} onClick={() => (asked ? found.reload() : setAsked(true))}>Check OpenID Connect</Button></p>
     </section>

@@ -12,7 +12,7 @@ import { me } from "../../api/session.ts";
 import { can } from "../../state/grants.ts";
 import { useLoad } from "../../state/load.ts";
 import { ask, place } from "../../state/router.ts";
-import { duration, plural } from "../../state/words.ts";
+import { capital, duration, plural } from "../../state/words.ts";
 import { SettingsPage } from "./settings_page.tsx";
 
 type Hook = components["schemas"]["webhook.schema"];
@@ -78,7 +78,7 @@ function List({ namespace }: { namespace: string }): JSX.Element {
       {found.data?.items.map((hook) => (
         <section key={hook.id} class="panel" aria-label={`Webhook ${hook.url}`}>
           <h2><Long text={hook.url} copy /></h2>
-          <p class="facts">{hook.active ? <Badge tone="good">active</Badge> : <Badge tone="bad">stopped</Badge>}{hook.stoppedBecause && <span>{hook.stoppedBecause}</span>}
+          <p class="facts">{hook.active ? <Badge tone="good">Active</Badge> : <Badge tone="bad">Stopped</Badge>}{hook.stoppedBecause && <span>{hook.stoppedBecause}</span>}
             <span>{hook.events.includes(ALL) ? "all events" : hook.events.join(", ")}</span><span>{hook.projects.includes(ALL) ? "all projects" : hook.projects.join(", ")}</span></p>
           {hook.description && <p><bdi>{hook.description}</bdi></p>}
           {writes && <p class="actions">
@@ -118,7 +118,7 @@ function Deliveries({ namespace, id, writes, sent }: { namespace: string; id: st
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data?.total === 0 && <p class="quiet">Nothing was sent yet.</p>}
       <ul class="rows">{found.data?.items.map((each) => (
-        <li key={each.id}><Opened summary={<><Badge tone={TONES[each.status]}>{each.status}</Badge> {each.type} <span class="quiet"><Time at={each.createdAt} />, {plural(each.tries, "try", "tries")}</span></>}>
+        <li key={each.id}><Opened summary={<><Badge tone={TONES[each.status]}>{capital(each.status)}</Badge> {each.type} <span class="quiet"><Time at={each.createdAt} />, {plural(each.tries, "try", "tries")}</span></>}>
           <Attempts key={`${each.status} ${each.tries} ${each.finishedAt ?? ""}`} path={{ ...path, delivery: String(each.id) }} /></Opened>
           {writes && each.status !== "pending" && <button type="button" class="button plain small" aria-label={`Send delivery ${each.id} again`} disabled={call.busy} onClick={() => again(each.id)}>Send again</button>}</li>
       ))}</ul>
