@@ -53,6 +53,8 @@ class AuditEvent(StrEnum):
     USER_UPDATED = "user_updated"
     USER_DELETED = "user_deleted"
     PRIVILEGES_CHANGED = "privilege_permissions_changed"
+    DRAFT_DISCARDED = "draft_discarded"
+    PROPOSAL_DELETED = "proposal_deleted"
     REVIEW_REQUESTED = "review_requested"
     DRAFT_APPROVED = "draft_approved"
     DRAFT_REJECTED = "draft_rejected"

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from api.db.audit_chain import START, Link, dump_body, find_head, hash_body, read_rows
 from api.db.audit_checkpoints import Checkpoint, CheckpointKeys, list_checkpoints
+from api.db.tables import users
 
 _MOST_FAULTS = 20
 
@@ -43,6 +44,7 @@ def check_chain(connection: Connection, keys: CheckpointKeys, seen: Iterable[Lin
         AttributeError,
     ):  # such as a time or JSON that is none, as only other programs write them
         walk.stop()
+    walk.check_begin(has_accounts=connection.execute(select(users.c.id).limit(1)).first() is not None)
     return walk.finish(find_head(connection))
 
 
@@ -100,6 +102,13 @@ class _Walk:
         self._last = Link(number, stored)
         self._rows += 1
         self._compare_seen(self._last)
+
+    def check_begin(self, *, has_accounts: bool) -> None:
+        """Report a trail without any row beside accounts: each one was created with an entry."""
+        if has_accounts and self._is_whole and not self._rows and not self._checkpoints:
+            self._report(
+                "The trail is empty, and there are accounts, each of which was created with a row: all rows were removed."
+            )
 
     def stop(self) -> None:
         """Report that a row cannot be read: those after it are not checked."""

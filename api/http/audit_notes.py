@@ -31,6 +31,8 @@ _REQUESTS = {
     ("POST", "/projects"): AuditEvent.PROJECT_CREATED,
     ("PATCH", "/project/{project}"): AuditEvent.PROJECT_CHANGED,
     ("DELETE", "/project/{project}"): AuditEvent.PROJECT_DELETED,
+    ("DELETE", "/draft"): AuditEvent.DRAFT_DISCARDED,
+    ("DELETE", "/proposal/{id}"): AuditEvent.PROPOSAL_DELETED,
 }
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _LEAST_REFUSED = 400
@@ -103,6 +105,7 @@ class AuditMiddleware:
         names, policy = req.context.route_names, getattr(req.context, "policy", None)
         version = resp.get_header("X-Project-Version")
         detail = ({"version": version} if version else {}) | ({"policy": policy} if policy else {})
+        detail |= getattr(req.context, "removed", {})
         project = names.get("project") or getattr(req.context, "created_project", None)
         note_request(self._notes, req, event, detail, project)
 

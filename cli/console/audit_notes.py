@@ -1,7 +1,8 @@
 """The audit trail of commands: what was done, by the operator or for a user, after it was done."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 
 from api.app.services import Services
 from api.auth.permissions.principal import PrincipalKind
@@ -25,15 +26,18 @@ def note_done(
     project: str = "",
     *,
     actor: Actor | None = None,
+    removed: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
     """Record what was done, and by whom; a failure is printed, since the trail cannot undo it.
 
-    Without an actor it was the operator; for a user, the entry names the operator too. Nothing is recorded where no service has run on
+    Without an actor it was the operator; for a user, the entry names the operator too. What was `removed` has no version. Nothing is recorded where no service has run on
     this data.
     """
     person = operator_actor()
     who = actor or person
-    detail = {"version": version} | ({OPERATOR_NAME: person.name} if who.kind == PrincipalKind.USER else {})
+    detail = (dict(removed) or {"version": version}) | (
+        {OPERATOR_NAME: person.name} if who.kind == PrincipalKind.USER else {}
+    )
     try:
         if services:
             services.record(event, who, namespace, detail, project)
@@ -49,11 +53,12 @@ def open_and_note_done(
     project: str,
     *,
     actor: Actor | None = None,
+    removed: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
     """Record what was done without the database, as `note_done` does: a database that cannot be opened does not undo it."""
     try:
         with open_services() as services:
-            note_done(services, event, namespace, version, project, actor=actor)
+            note_done(services, event, namespace, version, project, actor=actor, removed=removed)
     except _UNOPENED as ex:
         _print_missing(str(ex))
 

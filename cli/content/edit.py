@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 import orjson
 
+from api.db.audit import AuditEvent
 from api.http.response import json_views
+from cli.console.audit_notes import open_and_note_done
 from cli.console.authoring import author_options
 from cli.console.conflict_lines import conflict_lines, resolution_hint
 from cli.console.exits import InvalidUsage, ProblemsFound
@@ -17,6 +20,7 @@ from cli.console.named_draft import draft_not_found, require_draft
 from cli.console.never_answer import never_answer_notes
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.progress import show_status
+from cli.console.services import open_services_of, state_options
 from cli.console.setup import (
     confirm,
     data_option,
@@ -180,12 +184,14 @@ def revert(  # noqa: PLR0913 - one parameter an option
 @project_argument
 @draft_option
 @yes_option
-@data_option
-def discard(namespace: str, project: str, *, draft: str, yes: bool, data: str | None) -> None:
+@state_options
+def discard(namespace: str, project: str, *, draft: str, yes: bool, data: str | None, database: str | None) -> None:
     """Discard the draft with all its changes."""
     store = open_store(data)
     confirm(f"Discard the draft {draft} of {project}?", yes=yes)
-    store.drafts.discard(namespace, DraftName(project, draft))
+    head = store.drafts.discard(namespace, DraftName(project, draft))
+    opening, removed = partial(open_services_of, data, database), {"draft": draft, "head": head}
+    open_and_note_done(opening, AuditEvent.DRAFT_DISCARDED, namespace, "", project, removed=removed)
     print_notes(f"Discarded the draft {draft} of {project}.")
 
 

@@ -7,19 +7,19 @@ import click
 
 from api.app.services import Services
 from api.auth.permissions.principal import OPERATOR, Principal
-from api.db.audit import AuditEvent
+from api.db.audit import Actor, AuditEvent
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.errors import Forbidden
 from api.http.guard.proposal_access import merge_scopes, write_scope
 from api.http.response import proposal_views
 from api.reviews.reviewing import Override
-from cli.console.audit_notes import note_done
+from cli.console.audit_notes import note_done, open_and_note_done
 from cli.console.authoring import as_option, author_of
 from cli.console.exits import InvalidUsage
 from cli.console.leaked_tokens import refuse_words
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.progress import show_status
-from cli.console.services import open_existing_services, state_options
+from cli.console.services import open_existing_services, open_services_of, state_options
 from cli.console.setup import (
     confirm,
     data_option,
@@ -78,7 +78,7 @@ def update(
     """
     store = open_store(data)
     found, author = find_proposal(store, namespace, proposal), author_of(username, data, database)
-    scope = _write_scope(namespace, found, username, data, database)
+    scope, _ = _write_scope(namespace, found, username, data, database)
     print_lines(store.proposals.update(namespace, found.id, author, scope, head))
     print_notes(f"Merged release into {found.branch}.")
 
@@ -103,9 +103,11 @@ def delete(
     """Remove the branch of a proposal."""
     store = open_store(data)
     found = find_proposal(store, namespace, proposal)
-    scope = _write_scope(namespace, found, username, data, database)
+    scope, actor = _write_scope(namespace, found, username, data, database)
     confirm(f"Remove the branch {found.branch} of {namespace}, at {found.head}?", yes=yes)
     store.proposals.delete(namespace, found.id, scope, head or found.head or "")
+    opening, removed = partial(open_services_of, data, database), {"branch": found.branch, "head": found.head}
+    open_and_note_done(opening, AuditEvent.PROPOSAL_DELETED, namespace, "", "", actor=actor, removed=removed)
     print_notes(f"Removed the branch {found.branch}, which was at {found.head}.")
 
 
@@ -208,11 +210,13 @@ def _notes(merged: MergeResult) -> Sequence[str]:
 
 def _write_scope(
     namespace: str, found: Proposal, username: str | None, data: str | None, database: str | None
-) -> Scope:
+) -> tuple[Scope, Actor | None]:
+    """Return the scope of a user, and the user as actor; of the operator, everything and None."""
     if username is None:
-        return Scope(everywhere=True)
+        return Scope(everywhere=True), None
     with open_existing_services(data, database) as services:
-        return write_scope(services.accounts.principal(username), namespace, found.projects)
+        user = services.accounts.principal(username)
+        return write_scope(user, namespace, found.projects), user.actor()
 
 
 COMMANDS = (create, update, merge, delete)

@@ -227,17 +227,18 @@ def commit_draft(
     return commit
 
 
-def discard_draft(transaction: Transaction, name: DraftName) -> None:
-    """Discard a draft, also one with a damaged branch; raises NotFound where there is none."""
+def discard_draft(transaction: Transaction, name: DraftName) -> CommitId | None:
+    """Discard a draft, also one with a damaged branch, and return its head if it can be read; raises NotFound where there is none."""
     _release(transaction, name.project)
     try:
         state = read_draft(transaction, name)
     except Broken:
         transaction.remove(name.ref, None)
-        return
+        return None
     end_draft(transaction, state)
     if state.head is None:
         raise NotFound(f"The project {name.project} has no draft {name.draft}.")
+    return state.head
 
 
 def end_draft(transaction: Transaction, state: DraftState) -> None:

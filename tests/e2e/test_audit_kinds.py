@@ -49,7 +49,7 @@ def review_and_publish(doer: Doer) -> set[str]:
 
 
 def push(doer: Doer, folder: Path) -> set[str]:
-    """Push to `release`, push a proposal and merge it, and push an API token, which the job of the push revokes."""
+    """Push to `release`, push a proposal and merge it, push another and remove it, and push an API token, which the job of the push revokes."""
     work = clone(doer.place, folder, doer.caller)
     work.commit("shop/redirects.yaml", RULE.format("/pushed", "/b"))
     work.push("HEAD:release")
@@ -57,10 +57,13 @@ def push(doer: Doer, folder: Path) -> set[str]:
     work.push("HEAD:refs/heads/topic")
     [found] = doer.caller.get(f"{doer.place.space}/proposals")["items"]
     doer.caller.ask("POST", f"{doer.place.space}/proposal/{found['id']}/merge", 200)
+    work.push("HEAD:refs/heads/gone")
+    [gone] = doer.caller.get(f"{doer.place.space}/proposals")["items"]
+    doer.caller.ask("DELETE", f"{doer.place.space}/proposal/{gone['id']}", 204)
     leaked = doer.place.world.token(everywhere("redirect:read"))
     work.commit("shop/redirects.yaml", f"# {leaked}\n" + RULE.format("/leaked", "/b"))
     work.push("HEAD:refs/heads/leak", succeeds=False)
-    return {"push_requested", "branches_pushed", "merge_requested", "authn_token_revoked"}
+    return {"push_requested", "branches_pushed", "merge_requested", "proposal_deleted", "authn_token_revoked"}
 
 
 def change(doer: Doer) -> set[str]:
@@ -71,12 +74,15 @@ def change(doer: Doer) -> set[str]:
     doer.place.ask("PATCH", "", 200, json={"description": "new"})
     doer.place.ask("PATCH", "", 200, json={"review": "required"})
     doer.caller.ask("POST", f"{doer.place.space}/webhooks", 201, json=HOOK)
+    doer.place.add("/unwanted")
+    doer.place.ask("DELETE", "/draft", 204)
     doer.place.ask("DELETE", "?confirm=shop", 204)
     return {
         "project_created",
         "namespace_changed",
         "project_changed",
         "webhook_created",
+        "draft_discarded",
         "project_deleted",
     }
 

@@ -101,7 +101,9 @@ class DraftResource:
     async def on_delete(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Discard the draft: 204. It may hold pages, so the caller needs page:write too."""
         require(req, "page", "write", namespace, project)
-        await run_in_thread(self._store.drafts.discard, namespace, DraftName(project, read_draft_name(req)))
+        name = DraftName(project, read_draft_name(req))
+        head: CommitId | None = await run_in_thread(self._store.drafts.discard, namespace, name)
+        req.context.removed = {"draft": name.draft, "head": head}  # for the audit trail
         resp.status = 204
 
 

@@ -133,6 +133,7 @@ class ProposalResource:
         found = await read_visible(req, self._store, namespace, id)
         scope = _require_writable(req, namespace, found)
         await run_in_thread(self._store.proposals.delete, namespace, id, scope, read_commit(req, "head"))
+        req.context.removed = {"branch": found.branch, "head": found.head}  # for the audit trail
         resp.status = 204
 
 

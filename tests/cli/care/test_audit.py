@@ -125,6 +125,14 @@ def test_a_change_in_the_database_shows(trail: Path, change: str) -> None:
     assert invoke("audit", "verify", "--json").json["intact"] is False
 
 
+def test_a_trail_whose_rows_and_head_were_removed_together_shows(trail: Path) -> None:
+    with sqlite3.connect(trail) as connection:
+        connection.execute("DELETE FROM audit")
+        connection.execute("UPDATE audit_head SET number = 0, hash = ?", ("0" * 64,))
+    outcome = invoke("audit", "verify")
+    assert (outcome.code, "all rows were removed" in outcome.out) == (1, True)
+
+
 def test_a_chain_that_was_computed_again_differs_from_a_noted_head(trail: Path) -> None:
     assert trail.exists()
     number, _, digest = head().partition(":")

@@ -112,6 +112,13 @@ def test_a_draft_becomes_a_proposal_that_is_updated_and_deleted(store: Store, tm
     invoke_ok("proposal", "delete", SPACE, "idea", "--yes", "--as", "eve")
     gone = invoke("proposal", "show", SPACE, "idea")
     assert (gone.code, "no proposal" in gone.err) == (2, True)
+    edited = store.drafts.edit(SPACE, DraftName("blog", "main"), [put(redirect("/c"))], GRACE).head
+    invoke_ok("edit", "discard", SPACE, "blog", "--yes")
+    rows = list(map(json.loads, invoke_ok("audit", "export").out.splitlines()))[-3:-1]
+    assert [(row["event"], row["actor"]["name"], row["project"], row["detail"]) for row in rows] == [
+        ("proposal_deleted", "eve", None, {"branch": "idea", "head": new, "operator": "Grace Tester"}),
+        ("draft_discarded", "Grace Tester", "blog", {"draft": "main", "head": edited}),
+    ]
 
 
 def test_an_override_needs_words_and_the_grant(store: Store, pushed: str) -> None:
