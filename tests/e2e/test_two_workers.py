@@ -1,9 +1,12 @@
 """Two processes, one service: a change acknowledged by one of them is served by the other."""
 
+import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 import pytest
@@ -17,6 +20,7 @@ from tests.e2e.world import Place, World, redirect
 from tests.service import wait_until
 
 READ = (("redirect", "read"),)
+POLLED = {200, 304}
 ONE = [Grant("*", "*", "redirect", "read")]
 
 
@@ -141,6 +145,82 @@ def test_a_token_that_the_command_line_removes_is_refused_soon(
     world.services.tokens.remove(OPERATOR, number)
     for worker in pair:
         wait_until(lambda: call(worker, token).send("GET", "/api/me").status_code == 401, 15, "the refusal")  # noqa: B023 - called at once
+
+
+class Poll(NamedTuple):
+    """A poll of an agent, or a heartbeat: the value that it sent, when, and the status of its answer."""
+
+    value: str
+    begun: datetime
+    ended: datetime
+    status: int
+
+
+class Agent:
+    """Polls and heartbeats at one worker without a pause, with each of some values in turn."""
+
+    def __init__(self, worker: PinnedClient, place: Place, values: list[str]) -> None:
+        self.polls: list[Poll] = []
+        self._worker, self._place, self._values = worker, place, values
+        self._done = threading.Event()
+
+    @contextmanager
+    def running(self) -> Iterator["Agent"]:
+        """Poll until the end of the block."""
+        thread = threading.Thread(target=self._run)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._done.set()
+            thread.join()
+
+    def count(self, value: str, *statuses: int) -> int:
+        """Count the answers to a value with one of these statuses."""
+        return sum(each.value == value and each.status in statuses for each in self.polls)
+
+    def _run(self) -> None:
+        path, headers = self._place.path, {"If-None-Match": f'"{self._place.get("/version")}"'}
+        while not self._done.is_set():
+            for value in (*self._values,):
+                for method, tail, more in (("GET", "/version", headers), ("PATCH", "/agents/edge/hit", {})):
+                    begun = datetime.now(UTC)
+                    status = call(self._worker, value).send(method, path + tail, headers=more).status_code
+                    self.polls.append(Poll(value, begun, datetime.now(UTC), status))
+
+
+def test_no_poll_is_refused_while_the_values_of_a_rotation_overlap_and_each_one_after_it(
+    world: World, place: Place, pair: tuple[PinnedClient, PinnedClient]
+) -> None:
+    admin = world.person("admin")
+    made = admin.ask("POST", "/api/tokens", 201, json={"name": "edge", "role": "agent"}).json()
+    first, values = made["token"], [made["token"]]
+    version = place.get("/version")
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(2))
+        agents = [stack.enter_context(Agent(worker, place, values).running()) for worker in pair]
+        wait_until(lambda: all(each.count(first, *POLLED) >= 20 for each in agents), 30, "the first polls")
+        second = admin.ask("POST", f"/api/token/{made['id']}/rotate", 200, json={"overlap": 2}).json()["token"]
+        values.append(second)
+        held = [pool.submit(wait_for_version, place, value, version) for value in (first, second)]
+        wait_until(lambda: all(each.count(first, 401) >= 20 for each in agents), 60, "the overlap to end")
+        assert held[0].result(30).json()["error"] == "invalid_token"
+        after = place.published("/a")["version"]
+        assert held[1].result(30).json() == after
+    until = world.services.tokens.find(made["id"]).previous_until
+    assert until
+    for polls in (each.polls for each in agents):
+        overlapping = [each.status for each in polls if each.value == first and each.ended <= until]
+        later = [each.status for each in polls if each.value == first and each.begun >= until]
+        assert (set(overlapping), set(later)) == (POLLED, {401})
+        assert {each.status for each in polls if each.value == second} == POLLED
+        assert sum(each.value == second and each.ended <= until for each in polls) >= 20
+
+
+def wait_for_version(place: Place, value: str, version: str) -> httpx.Response:
+    """Return the answer to a long poll of a new connection."""
+    headers = {"If-None-Match": f'"{version}"', "Prefer": "wait=60"}
+    return Caller(place.world.http, value).send("GET", f"{place.path}/version", headers=headers)
 
 
 def test_a_session_that_has_ended_is_refused_by_both(world: World, pair: tuple[PinnedClient, PinnedClient]) -> None:
