@@ -11,10 +11,8 @@ from urllib.parse import urlsplit
 
 import click
 
-from api import logs
 from api.auth.tokens.api_token import find_any
 from api.data.parts import DataParts
-from api.setting_sources import unknown_variables
 from api.settings import SETTING_FORMATS, Settings, environment_name
 from cli.console.exits import InvalidUsage
 from cli.console.output import print_notes
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from gitstore.store.store import Store
 
 SETTINGS_FILE = Path("waypost.toml")
-_log = logs.logger("settings")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -57,13 +54,6 @@ def read_settings(defaults: Mapping[str, object] = MappingProxyType({}), /, **op
             f"Give the URL in the variable {environment_name('database')} instead."
         )
     return settings
-
-
-def configure_logs(settings: Settings) -> None:
-    """Set up the log of a service, and log each variable of the environment that looks like a setting and is none."""
-    logs.configure(settings.log_level)
-    for name in unknown_variables(os.environ, SETTING_FORMATS):
-        _log.warning("unknown_variable", variable=name)
 
 
 def note_settings_file() -> None:

@@ -8,10 +8,11 @@ import click
 from api.app.data_directory import create_data
 from cli.console.output import print_lines
 from cli.console.services import prepare_data
-from cli.console.setup import configure_logs, read_settings, require_directory, setting_options
+from cli.console.setup import read_settings, require_directory, setting_options
 from cli.server.administrator import ADMIN, PASSWORD_VARIABLE, check_new_password
 from cli.server.listener import Listener, answers, listen, run_server
 from cli.server.sample import NAMESPACE, Secrets, create_sample
+from cli.server.service_log import configure_log
 
 ACCESS_LIFETIME = 8 * 60 * 60
 """Seconds for which a login of the demo is valid, unless a setting says otherwise: longer than any tutorial takes."""
@@ -27,7 +28,7 @@ def command(**options: str | None) -> None:
     three commands to try. To start over, remove the data directory.
     """
     settings = read_settings({"access_lifetime": ACCESS_LIFETIME}, **options)
-    configure_logs(settings)
+    configure_log(settings)
     require_directory(settings.data.absolute())
     check_new_password(settings)
     listener = listen(settings)

@@ -7,9 +7,10 @@ import click
 from api.app.data_directory import create_data
 from api.settings import SECRET_SETTINGS, SETTING_FORMATS
 from cli.console.services import prepare_data
-from cli.console.setup import configure_logs, read_settings, require_directory, setting_options
+from cli.console.setup import read_settings, require_directory, setting_options
 from cli.server.administrator import check_new_password, create_administrator
 from cli.server.listener import listen, run_server
+from cli.server.service_log import configure_log
 
 
 @click.command("serve")
@@ -22,7 +23,7 @@ def command(**options: str | None) -> None:
     /health/ready shows whether all parts work.
     """
     settings = read_settings(**options)
-    configure_logs(settings)
+    configure_log(settings)
     require_directory(settings.data.absolute())
     if settings.init:
         check_new_password(settings)
