@@ -8,6 +8,7 @@ from api.data.restored_copy import RestoredCopy
 from api.data.served_data import ServedData
 from api.db.database import Database, default_url
 from api.db.namespaces.namespace_records import StoredRecords
+from api.events.branch_feeds import BranchFeeds
 from api.events.event_scheduler import EventScheduler
 from api.events.publish_event_relay import PublishEventRelay
 from api.events.release_events import ReleaseEvents
@@ -61,7 +62,7 @@ def open_notifications(
     return Notifications(
         event_relay,
         scheduler,
-        Streams(reader, database.notifier, services.directory),
+        Streams(reader, database.notifier, services.directory, BranchFeeds(store.directory.repositories)),
         WebhookDispatcher(
             outbox,
             WebhookClient(address_policy, settings.webhook_timeout),

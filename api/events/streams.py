@@ -1,7 +1,7 @@
 """The event streams of one worker: one poll of the table per second for all of them, and only while there are any.
 
 The poll keeps the newest events in memory. A client that reconnects and is further behind reads its backlog from the
-database, a window at a time.
+database, a window at a time. Edits, which are no events of the table, come from `branch_feeds`.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from api import logs
 from api.db.database import Database, Notifier
 from api.db.events.events import Event, list_events, newest_id
 from api.errors import Unauthenticated, UnknownSession
+from api.events.branch_feeds import BranchFeeds, Edit, Feed
 from api.events.event_visibility import can_see_event
 from api.http.request.client_presence import ClientPresence
 from api.interfaces import Authenticator, Principal
@@ -38,17 +39,18 @@ class KeepAlive(NamedTuple):
     """A sign of life without an event, so that proxies do not close the idle connection."""
 
 
-StreamItem = Event | StreamStart | KeepAlive
+StreamItem = Event | Edit | StreamStart | KeepAlive
 
 
 class Streams:
     """A background service that sends events to the streams of one worker."""
 
-    def __init__(self, reader: Database, notifier: Notifier, directory: Authenticator) -> None:
+    def __init__(self, reader: Database, notifier: Notifier, directory: Authenticator, branches: BranchFeeds) -> None:
         """Create the service for a database; `notifier` is called after this worker recorded events."""
         self._reader = reader
         self._notifier = notifier
         self._directory = directory
+        self._branches = branches
         self._followers: set[asyncio.Event] = set()
         self._recent: deque[Event] = deque()
         self._oldest_id = self._newest_id = 0
@@ -67,6 +69,7 @@ class Streams:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        await self._branches.stop()
 
     def release(self) -> None:
         """End all streams, and start no more, since the worker is stopping. Clients reconnect to another worker."""
@@ -91,7 +94,7 @@ class Streams:
         may_follow: Callable[[Principal], bool] = bool,
         presence: ClientPresence | None = None,
     ) -> AsyncIterator[StreamItem]:
-        """Yield each event of a namespace (None: of all) after an id that the token may see.
+        """Yield each event of a namespace (None: of all) after an id that the token may see, and the edits from now on.
 
         It ends when the token is invalid, its holder may not follow any more, or the client has left. `newest` is a recent
         result of the method `newest`.
@@ -101,19 +104,25 @@ class Streams:
         presence.listen(wakeup.set)
         self._start_polling(newest)
         clock = asyncio.get_running_loop().time
+        feed: Feed | None = None
         try:
+            if principal := await self._admitted(bearer, may_follow):
+                feed = await self._branches.open(namespace, principal, wakeup.set)
             yield StreamStart(after)
             sent_at = clock()
-            while not self._ending and not presence.is_gone and await self._admitted(bearer, may_follow):
+            while not self._ending and not presence.is_gone and (now := await self._admitted(bearer, may_follow)):
                 wakeup.clear()
+                feed = feed or await self._branches.open(namespace, now, wakeup.set)
+                feed.principal = now
                 found, after = await self._after(namespace, after, newest)
-                for event in found:
-                    # The client may have read the last event slowly, and the events may have been read slowly.
+                items: list[Event | Edit] = [*found, *feed.take()]
+                for item in items:
+                    # The client may have read the last item slowly, and the events may have been read slowly.
                     principal = await self._admitted(bearer, may_follow)
                     if principal is None:
                         return
-                    if can_see_event(principal, event.namespace, event.project, event.type):
-                        yield event
+                    if _can_see(principal, item):
+                        yield item
                         sent_at = clock()
                 if clock() - sent_at >= KEEPALIVE:
                     yield KeepAlive()
@@ -122,6 +131,8 @@ class Streams:
                     await _wait(wakeup, CHECK_INTERVAL)
         finally:
             self._followers.discard(wakeup)
+            if feed:
+                self._branches.close(feed)
             presence.forget(wakeup.set)
 
     async def _admitted(self, bearer: str, may_follow: Callable[[Principal], bool]) -> Principal | None:
@@ -206,6 +217,12 @@ class Streams:
     def _read(self, after: int, limit: int, namespace: str | None = None) -> list[Event]:
         with self._reader.reading() as connection:
             return list_events(connection, after, limit, namespace)
+
+
+def _can_see(principal: Principal, item: Event | Edit) -> bool:
+    if isinstance(item, Edit):
+        return item.is_visible(principal)
+    return can_see_event(principal, item.namespace, item.project, item.type)
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

@@ -83,7 +83,7 @@ def read_ref(repository: Path, ref: str) -> CommitId | None:
     try:
         text = _read_text(repository / ref, "ascii").strip()
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        return _packed_refs(repository).get(ref)
+        return read_packed_refs(repository).get(ref)
     if not _HEX.fullmatch(text):
         raise Broken(f"The ref {ref} of {repository.name} is damaged: it does not name a commit.")
     return CommitId(text)
@@ -115,7 +115,7 @@ def is_ref(ref: str) -> bool:
 def has_below(repository: Path, ref: str) -> bool:
     """Tell whether there is any ref in the folder that a ref's file would take the place of."""
     prefix = f"{ref}/"
-    if any(name.startswith(prefix) for name in _packed_refs(repository)):
+    if any(name.startswith(prefix) for name in read_packed_refs(repository)):
         return True
     folders = os.walk(repository / ref)
     return any(not name.endswith(".lock") for _, _, names in folders for name in names)
@@ -124,7 +124,7 @@ def has_below(repository: Path, ref: str) -> bool:
 def list_drafts(repository: Path, project: str) -> list[str]:
     """List the names of a project's drafts, including any whose branch is damaged."""
     prefix = f"{DRAFT_PREFIX}{project}/"
-    packed = {ref.removeprefix(prefix) for ref in _packed_refs(repository) if ref.startswith(prefix)}
+    packed = {ref.removeprefix(prefix) for ref in read_packed_refs(repository) if ref.startswith(prefix)}
     return sorted(packed.union(_loose_names(repository / prefix)))
 
 
@@ -140,7 +140,7 @@ def _loose_names(folder: Path) -> list[str]:
 def list_proposals(repository: Path) -> list[str]:
     """List the refs of all proposals by name, including any whose branch is damaged; a ref that names another is none."""
     top = repository / BRANCH_PREFIX
-    found = {ref for ref in _packed_refs(repository) if is_proposal_ref(ref)}
+    found = {ref for ref in read_packed_refs(repository) if is_proposal_ref(ref)}
     for folder, folders, names in os.walk(top):
         if Path(folder) == top and "draft" in folders:
             folders.remove("draft")
@@ -160,7 +160,7 @@ def list_refs(repository: Path, *, is_lenient: bool = False) -> dict[str, Commit
 
     Raises Broken for a damaged ref, such as the empty file that a power cut leaves; with `is_lenient` it is left out.
     """
-    found = _packed_refs(repository)
+    found = read_packed_refs(repository)
     for folder, _, names in os.walk(repository / "refs"):
         for ref in (str(Path(folder, name).relative_to(repository)) for name in names if not name.endswith(".lock")):
             found.pop(ref, None)  # a line in packed-refs is older than the ref's file, also than a damaged one
@@ -178,7 +178,8 @@ def _is_symbolic(path: Path) -> bool:
         return False
 
 
-def _packed_refs(repository: Path) -> dict[str, CommitId]:
+def read_packed_refs(repository: Path) -> dict[str, CommitId]:
+    """Return the refs in packed-refs with their commits; a ref's own file takes precedence. Raises Broken for damage."""
     try:
         text = _read_text(repository / PACKED_REFS, "utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -250,7 +251,7 @@ def _remove(repository: Path, ref: str, old: CommitId | None) -> bool:
 
 
 def _remove_packed(repository: Path, ref: str) -> None:
-    if ref not in _packed_refs(repository):
+    if ref not in read_packed_refs(repository):
         return
     packed = GitFile(repository / PACKED_REFS, "wb")
     try:

@@ -17,9 +17,13 @@ PATIENCE = 60.0
 
 @dataclass
 class Follower:
-    """The events of a stream so far, in order, with the last id, and the number of ended connections."""
+    """The events of a stream so far, in order, with the last id, and the number of ended connections.
+
+    `told` has the edits, which have no id.
+    """
 
     seen: list[tuple[int, str, Any]] = field(default_factory=list)
+    told: list[tuple[str, Any]] = field(default_factory=list)
     last_id: str = ""
     connections: int = 0
     ends: int = 0
@@ -88,7 +92,9 @@ def _take(follower: Follower, block: dict[str, str]) -> None:
         follower.last_id = block["id"]
     if "retry" in block:
         follower.connections += 1
-    if "data" in block:
+    if "data" in block and "id" not in block:
+        follower.told.append((block["event"], json.loads(block["data"])))
+    elif "data" in block:
         follower.seen.append((int(block["id"]), block["event"], json.loads(block["data"])))
 
 

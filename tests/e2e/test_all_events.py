@@ -1,17 +1,22 @@
-"""The stream of all namespaces of the running service: a browser's session and its end, grants, and a second start."""
+"""The stream of all namespaces of the running service: a browser's session and its end, grants, a second start, edits."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
 
+from tests.e2e.git import Clone, rules
 from tests.e2e.stream import Follower, following
 from tests.e2e.world import PASSWORD, Place, World
-from tests.service import wait_until
+from tests.service import ROOT, wait_until
 
 ALL = "/api/events"
 PATIENCE = 60.0
+FOLLOWERS = 6  # so that both workers have some
 
 
 @contextmanager
@@ -81,3 +86,68 @@ def test_a_reader_that_returns_misses_nothing(place: Place) -> None:
 def test_a_malformed_id_is_refused_before_the_stream_begins(world: World, text: str) -> None:
     world.root.refused("GET", ALL, 400, "bad_parameter", headers={"Last-Event-ID": text})
     world.nobody.refused("GET", ALL, 401, "unauthenticated")
+
+
+def edits(follower: Follower) -> list[tuple[str, str, object, object]]:
+    """Return the project, kind, draft or branch, and head of all edits that were sent."""
+    found = [(kind, data["data"]) for kind, data in list(follower.told)]
+    return [(data["project"], kind, data.get("draft") or data.get("branch"), data["head"]) for kind, data in found]
+
+
+def test_edits_by_api_push_and_command_are_told_to_readers_on_both_workers(
+    world: World, place: Place, tmp_path: Path
+) -> None:
+    hidden, other = world.place(place.namespace, "hidden"), world.place()
+    reader = world.holder(("project", "read"), namespace=place.namespace, project=place.project).token
+    blind = world.holder(("page", "read"), ("page", "write"), ("redirect", "read")).token
+    webhooks = world.root.get(f"{place.space}/webhooks")["total"]
+    with ExitStack() as stack:
+        every = [stack.enter_context(following(place, path=ALL)) for _ in range(FOLLOWERS)]
+        few = stack.enter_context(following(place, path=ALL, token=reader))
+        one = stack.enter_context(following(place, token=reader))
+        none = stack.enter_context(following(place, path=ALL, token=blind))
+
+        def is_told(project: str, kind: str, name: str, head: str | None, followers: list[Follower]) -> None:
+            wait_until(
+                lambda: all((project, kind, name, head) in edits(each) for each in followers),
+                PATIENCE,
+                f"{kind} {name}",
+            )
+
+        other.add("/other")
+        hidden.add("/hidden")
+        is_told("hidden", "draft.changed", "main", hidden.get("/draft")["head"], every)
+        place.add("/api")
+        is_told("shop", "draft.changed", "main", place.get("/draft")["head"], [*every, few, one])
+        clone = Clone.of(place.repository, tmp_path / "clone")
+        clone.write("shop/redirects.yaml", rules("/pushed"))
+        pushed = clone.commit()
+        clone.push("feature/autumn")
+        is_told("*", "proposal.changed", "feature/autumn", pushed, every)
+        clone.push("draft/shop/pushed")
+        is_told("shop", "draft.changed", "pushed", pushed, [*every, few, one])
+        (tmp_path / "rules.tsv").write_text("type\tsource\ttarget\tstatus\nBASIC\t/by-command\t/new\tFOUND\n", "utf-8")
+        words = ("import", place.namespace, place.project, str(tmp_path / "rules.tsv"), "--draft", "command")
+        command = (sys.executable, "-m", "cli.main", *words, "--data", str(world.service.data))
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+        head = place.get("/draft", draft="command")["head"]
+        is_told("shop", "draft.changed", "command", head, [*every, few, one])
+        place.ask("DELETE", "/draft?draft=command", 204)
+        is_told("shop", "draft.changed", "command", None, [*every, few, one])
+        for each in (few, one):
+            assert {(project, kind) for project, kind, _, _ in edits(each)} == {("shop", "draft.changed")}
+            assert {data["data"]["namespace"] for _, data in each.told} == {place.namespace}
+        assert none.told == []
+        before = every[0].last_id
+        place.published("/later")
+        wait_until(lambda: (place.namespace, 2) in seen(every[0]), PATIENCE, "the publish")
+        assert not {kind for _, kind, _ in every[0].seen} & {"draft.changed", "proposal.changed"}
+    assert webhooks == 0
+    with following(place, path=ALL, after=before) as again:
+        wait_until(lambda: (place.namespace, 2) in seen(again), PATIENCE, "the publish")
+        assert again.told == []
+
+
+def test_edits_cannot_be_sent_to_webhooks(place: Place) -> None:
+    body = {"url": "https://example.com/hook", "events": ["draft.changed"]}
+    place.root.refused("POST", f"{place.space}/webhooks", 422, "invalid_body", json=body)

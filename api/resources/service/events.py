@@ -7,6 +7,7 @@ from functools import partial
 from falcon.asgi import Request, Response, SSEvent
 
 from api.errors import Forbidden, bad_request
+from api.events.branch_feeds import Edit
 from api.events.streams import KeepAlive, StreamItem, Streams, StreamStart
 from api.http.guard.access import any_principal, principal_of
 from api.http.guard.guard import read_admitted
@@ -30,7 +31,7 @@ class Events:
 
     @any_principal
     async def on_get(self, req: Request, resp: Response, namespace: str) -> None:
-        """Stream new events, or those after an id, of the projects that the caller may read (`project:read`)."""
+        """Stream edits and new events, or those after an id, of the projects that the caller may read (`project:read`)."""
         principal = principal_of(req)
         if not principal.can_see(namespace):
             raise Forbidden(_NEEDED)
@@ -48,7 +49,7 @@ class AllEvents:
 
     @any_principal
     async def on_get(self, req: Request, resp: Response) -> None:
-        """Stream new events, or those after an id, of all projects that the caller may read (`project:read`)."""
+        """Stream edits and new events, or those after an id, of all projects that the caller may read (`project:read`)."""
         await _stream(req, resp, self._streams, None, bool)
 
 
@@ -86,5 +87,7 @@ async def _dump(pieces: AsyncIterator[StreamItem]) -> AsyncIterator[SSEvent]:
             yield SSEvent(retry=RETRY_MILLISECONDS, event_id=str(piece.id))
         elif isinstance(piece, KeepAlive):
             yield SSEvent(comment="still here")
+        elif isinstance(piece, Edit):
+            yield SSEvent(json=piece.wire(), event=piece.type.value)
         else:
             yield SSEvent(json=piece.wire(), event=piece.type.value, event_id=str(piece.id))

@@ -6,6 +6,10 @@ export interface LiveEvent {
   type: string;
   namespace: string;
   project: string;
+  /** Of an edit: the draft, or the id of the proposal, and its commit now; null without one. */
+  draft?: string;
+  proposal?: string;
+  head?: string | null;
 }
 
 type Listener = (event: LiveEvent) => void;
@@ -14,13 +18,12 @@ const TYPES = [
   ...["requested", "approved", "rejected", "commented"].map((each) => `review.${each}`),
   ...["published", "rolled_back", "namespace.restored", "release.invalid"],
   ...["failing", "silent", "recovered"].map((each) => `agent.${each}`),
+  ...["draft.changed", "proposal.changed", "drafts.changed"],
 ];
 /** The stream is read again after a time without it. */
 export const RESUMED = "resumed";
 /** The stream is lost since a time; told again with each try that fails, also for tabs that come later. */
 const LOST = "lost";
-/** There is a stream again, with all events since. */
-const FOUND = "found";
 /** Somebody asks to open the stream at once. */
 const OPEN = "open";
 const LOCK = "waypost-events";
@@ -54,7 +57,7 @@ const succeed = (): void => void navigator.locks.request(LOCK, () => lead(true))
 /** Read the stream until this tab is closed, which frees the lock. */
 const lead = (missed: boolean): Promise<never> => new Promise<never>(() => read(missed));
 
-/** Read the stream. After a time without it, in which events may be `missed`, all views are read again. */
+/** Read the stream. After a time without it all views are read again: edits are told once, and events may be `missed`. */
 function read(missed: boolean): void {
   let source: EventSource | null = null;
   let again = missed;
@@ -72,16 +75,13 @@ function read(missed: boolean): void {
     }
     const stream = (source = new EventSource("/api/events"));
     stream.onopen = () => {
-      if (again) share({ type: RESUMED, namespace: "", project: "" });
-      else if (lostSince.peek()) { // the browser has asked for what was missed
-        lostSince.value = 0;
-        channel.postMessage({ type: FOUND, namespace: "", project: "" });
-      }
+      if (again || lostSince.peek()) share({ type: RESUMED, namespace: "", project: "" });
       again = false;
     };
     const forward = (message: MessageEvent<string>): void => {
       const { type, data } = JSON.parse(message.data) as { type: string; data: Omit<LiveEvent, "type"> };
-      share({ type, namespace: data.namespace, project: data.project });
+      const { namespace, project, draft, proposal, head } = data;
+      share({ type, namespace, project, ...(draft ? { draft } : {}), ...(proposal ? { proposal } : {}), ...(head === undefined ? {} : { head }) });
     };
     for (const type of TYPES) stream.addEventListener(type, forward);
     stream.onerror = () => {
@@ -110,7 +110,6 @@ export function reconnect(): void {
 
 function receive(event: LiveEvent & { since?: number }): void {
   if (event.type === LOST) lose(event.since ?? Date.now());
-  else if (event.type === FOUND) lostSince.value = 0;
   else if (event.type === OPEN) openStream?.();
   else tell(event);
 }
@@ -125,6 +124,9 @@ function tell(event: LiveEvent): void {
   lostSince.value = 0;
   notify(event);
 }
+
+/** Whether an event is an edit, of which there can be many: it is recorded nowhere, and told once. */
+export const isEdit = ({ type }: LiveEvent): boolean => /^(drafts?|proposal)\.changed$/.test(type);
 
 function notify(event: LiveEvent): void {
   for (const listener of listeners) listener(event);

@@ -2,7 +2,7 @@
 // never replaces a newer one.
 import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
-import { listen, RESUMED, type LiveEvent } from "../api/events.ts";
+import { isEdit, listen, RESUMED, type LiveEvent } from "../api/events.ts";
 import { me } from "../api/session.ts";
 import { onChange } from "./changes.ts";
 
@@ -22,6 +22,9 @@ interface Shown<T> {
   busy: boolean;
   /** Whether something has changed since the answer was asked for. */
   stale: boolean;
+  /** Until when nothing is read for an edit, and the timer of the read that waits for it. */
+  rested: number;
+  timer: number;
 }
 
 interface Options<T> {
@@ -35,6 +38,8 @@ interface Options<T> {
 
 const MOST_KEPT = 40;
 const LATER = 100; // ms
+const REST = 4; // times as long as the last read took, before the next one for an edit
+const MOST_REST = 30_000; // ms
 const kept = new Map<string, unknown>();
 const ahead = new Map<string, Promise<unknown>>();
 let reader: string | undefined;
@@ -49,8 +54,16 @@ effect(() => {
   if (me.value?.name !== reader) forget();
   reader = me.value?.name;
 });
-listen(forget);
+listen((event) => {
+  if (isEdit(event)) forgetOf(event.namespace);
+  else forget();
+});
 onChange(forget);
+
+/** Forget what the edits in a namespace may have changed: the names have it. */
+function forgetOf(namespace: string): void {
+  for (const held of [kept, ahead]) for (const name of held.keys()) if (name.includes(namespace)) held.delete(name);
+}
 
 const nameOf = (keep: string, key: string): string => `${keep} ${key}`;
 
@@ -91,7 +104,7 @@ export function useLoad<T>(
   const asked = `${turn} ${key}`;
   const latest = useRef({ read, when });
   latest.current = { read, when };
-  const { current: shown } = useRef<Shown<T>>({ asked: "", data: first ?? null, error: null, busy: true, stale: false });
+  const { current: shown } = useRef<Shown<T>>({ asked: "", data: first ?? null, error: null, busy: true, stale: false, rested: 0, timer: 0 });
   const shownKey = useRef(key);
   // While drawing, so that what was read before is shown in one step with the new address.
   if (shown.asked !== asked) {
@@ -103,15 +116,18 @@ export function useLoad<T>(
   // Before the frame is painted: the call leaves a frame earlier.
   useLayoutEffect(() => {
     const abort = new AbortController();
+    let begun = performance.now();
     const show = (answer: Partial<Shown<T>>): void => {
       if (abort.signal.aborted) return;
-      Object.assign(shown, answer, { busy: false });
+      const now = performance.now();
+      Object.assign(shown, answer, { busy: false, rested: now + Math.min(REST * (now - begun), MOST_REST) });
       draw(undefined);
       if (shown.stale) setTurn((before) => before + 1);
     };
     const start = (): void => {
-      const begun = ahead.get(name) as Promise<T> | undefined;
-      const call = begun ? begun.catch(() => latest.current.read(abort.signal)) : latest.current.read(abort.signal);
+      begun = performance.now();
+      const early = ahead.get(name) as Promise<T> | undefined;
+      const call = early ? early.catch(() => latest.current.read(abort.signal)) : latest.current.read(abort.signal);
       call.then((data) => {
         if (name && !abort.signal.aborted && !shown.stale) keepAnswer(name, data);
         show({ data: isSame(shown.data, data) ? shown.data : data, error: null });
@@ -130,9 +146,17 @@ export function useLoad<T>(
     if (shown.busy) shown.stale = true;
     else setTurn((before) => before + 1);
   };
+  // Edits may be many: a read that takes long is not made for each of them.
+  const rest = (): void => {
+    shown.timer ||= setTimeout(() => {
+      shown.timer = 0;
+      follow();
+    }, Math.max(0, shown.rested - performance.now()));
+  };
+  useEffect(() => () => clearTimeout(shown.timer), []);
   useEffect(() => listen((event) => {
     if (event.type === RESUMED && latest.current.when) setTurn((before) => before + 1);
-    else if (latest.current.when?.(event)) follow();
+    else if (latest.current.when?.(event)) (isEdit(event) ? rest : follow)();
   }), []);
   useEffect(() => onChange(() => {
     if (latest.current.when) setTurn((before) => before + 1);

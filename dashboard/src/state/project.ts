@@ -1,7 +1,7 @@
 // What the views of a project share: the path of its calls, its records, and what one may do in it.
 import type { components } from "../api/schema.d.ts";
 import { post } from "../api/client.ts";
-import type { LiveEvent } from "../api/events.ts";
+import { isEdit, type LiveEvent } from "../api/events.ts";
 import { me } from "../api/session.ts";
 import { tellChanged } from "./changes.ts";
 import { can } from "./grants.ts";
@@ -53,8 +53,17 @@ export function may({ namespace, project }: Of, resource: string, action: string
 
 export const mayEdit = (of: Of): boolean => may(of, "redirect", "write") || may(of, "page", "write");
 
-/** Whether an event is about a project, or about its whole namespace. */
-export const isAbout = (of: Of) => (event: LiveEvent): boolean => event.namespace === of.namespace && ["", "*", of.project].includes(event.project);
+/** Whether an event is about a project, or about its whole namespace; no edit is. */
+export const isAbout = (of: Of) => (event: LiveEvent): boolean => !isEdit(event) && isIn(of, event);
+
+const isIn = (of: Of, event: LiveEvent): boolean => event.namespace === of.namespace && ["", "*", of.project].includes(event.project);
+
+/** Whether an event is about a project or one of its drafts. */
+export const isAboutDrafts = (of: Of) => (event: LiveEvent): boolean => event.type !== "proposal.changed" && isIn(of, event);
+
+/** Whether an event is about a project or the draft that is shown. */
+export const isAboutDraft = (of: Of) => (event: LiveEvent): boolean =>
+  isAboutDrafts(of)(event) && (event.type !== "draft.changed" || event.draft === (of.draft ?? "main"));
 
 /** Change the address without leaving its page of the table. */
 export function keepPage(changes: Record<string, string>): void {

@@ -11,7 +11,7 @@ import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
 import { keptText } from "../state/kept.ts";
 import { useLoad, type Loaded } from "../state/load.ts";
-import { isAbout, keepPage, keyOf, may, mayEdit, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
+import { isAboutDraft, keepPage, keyOf, may, mayEdit, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 import { ChangeCard, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
@@ -35,9 +35,9 @@ function Body({ of }: { of: Of }): JSX.Element {
   const draft = of.draft ?? "main";
   const query = { draft };
   const key = keyOf(of);
-  const state = useLoad(key, (signal) => get(`${P}/draft`, { path: of, query, signal }), isAbout(of));
-  const diff = useLoad(`${key} ${offset()}`, (signal) => get(`${P}/draft/diff`, { path: of, query: { draft, limit: PAGE, offset: offset() }, signal }), isAbout(of));
-  const thread = useLoad(key, (signal) => get(`${P}/draft/review`, { path: of, query: { draft, limit: MOST_REMARKS }, signal }), isAbout(of));
+  const state = useLoad(key, (signal) => get(`${P}/draft`, { path: of, query, signal }), isAboutDraft(of));
+  const diff = useLoad(`${key} ${offset()}`, (signal) => get(`${P}/draft/diff`, { path: of, query: { draft, limit: PAGE, offset: offset() }, signal }), isAboutDraft(of));
+  const thread = useLoad(key, (signal) => get(`${P}/draft/review`, { path: of, query: { draft, limit: MOST_REMARKS }, signal }), isAboutDraft(of));
   // Here, since the dialog stays while the draft that it published has ended.
   const [publishing, setPublishing] = useState<Wanted | null>(null);
   const error = state.error ?? diff.error;

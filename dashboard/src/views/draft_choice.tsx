@@ -6,7 +6,7 @@ import type { components } from "../api/schema.d.ts";
 import { Button, Failure, Field } from "../components/basics.tsx";
 import { FormDialog } from "../components/form.tsx";
 import { useLoad, type Loaded } from "../state/load.ts";
-import { isAbout, mayEdit, P, type Of } from "../state/project.ts";
+import { isAboutDrafts, mayEdit, P, type Of } from "../state/project.ts";
 import { go, place, withQuery } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 
@@ -27,7 +27,7 @@ function describe({ draft, authors, changes: { redirects, pages }, conflicts, re
 /** Read the drafts of a project. */
 export function useDrafts(of: Of): Loaded<DraftList> {
   const { namespace, project } = of;
-  return useLoad(`${namespace}/${project}`, (signal) => get(`${P}/drafts`, { path: { namespace, project }, signal }), isAbout(of), { keep: "drafts" });
+  return useLoad(`${namespace}/${project}`, (signal) => get(`${P}/drafts`, { path: { namespace, project }, signal }), isAboutDrafts(of), { keep: "drafts" });
 }
 
 const UNDONE: Record<string, string> = { requested: "This draft is under review", approved: "This draft is approved" };

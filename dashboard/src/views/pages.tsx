@@ -14,7 +14,7 @@ import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
 import { withoutField } from "../state/faults.ts";
 import { useLoad } from "../state/load.ts";
-import { ifMatch, isAbout, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type DraftChange, type Of, type Page } from "../state/project.ts";
+import { ifMatch, isAboutDraft, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type DraftChange, type Of, type Page } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { bytes } from "../state/words.ts";
 import { Sign } from "./changes.tsx";
@@ -70,7 +70,7 @@ function List({ of }: { of: Of }): JSX.Element {
     ...Object.fromEntries(["q", "type", "change", "tag", "sort"].map((name) => [name, value(name)] as const).filter(([, text]) => text)),
     limit: PAGE, offset: offset(),
   };
-  const found = useLoad(`${keyOf(of)}?${JSON.stringify(wanted)}`, (signal) => get(`${P}/draft/pages`, { path: of, query: wanted, signal }), isAbout(of), { keep: "pages" });
+  const found = useLoad(`${keyOf(of)}?${JSON.stringify(wanted)}`, (signal) => get(`${P}/draft/pages`, { path: of, query: wanted, signal }), isAboutDraft(of), { keep: "pages" });
   const choosing = useChosen(found.data?.items ?? NONE, query);
   const writes = may(of, "page", "write");
   useCommands(`pages ${String(writes)}`, () => (writes ? [
@@ -121,7 +121,7 @@ const bodyOf = ({ tags, ...values }: Values): Body =>
 
 function Form({ of, name, item, start }: { of: Of; name: string; item: Page | null; start: Values }): JSX.Element {
   const [values, setValues] = useState(start);
-  const { theirs, held, attempt } = useTheirs(item, (name) => get(`${P}/draft/pages/{id}`, { path: { ...of, id: name } }));
+  const { theirs, held, attempt } = useTheirs(of, item, (name) => get(`${P}/draft/pages/{id}`, { path: { ...of, id: name } }));
   const call = useCall(FIELDS);
   const editable = may(of, "page", "write") && item?.change !== "removed";
   const dirty = JSON.stringify(values) !== JSON.stringify(start);

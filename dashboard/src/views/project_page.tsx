@@ -8,7 +8,7 @@ import { Spark } from "../components/taken.tsx";
 import { useCommands } from "../state/commands.ts";
 import { useConvergence } from "../state/convergence.ts";
 import { useLoad } from "../state/load.ts";
-import { isAbout, may, ofView, P, projectPath, viewPath, type Of } from "../state/project.ts";
+import { isAbout, isAboutDraft, may, ofView, P, projectPath, viewPath, type Of } from "../state/project.ts";
 import { go, place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { DraftChoice } from "./draft_choice.tsx";
@@ -24,7 +24,7 @@ export default function ProjectPage({ params, children }: FrameProps): JSX.Eleme
   const found = useLoad(
     `${namespace}/${project}`,
     (signal) => get("/api/namespace/{namespace}/project/{project}", { path, signal }),
-    isAbout(path),
+    isAboutDraft(path),
     { keep: "project" },
   );
   const base = projectPath(namespace, project);

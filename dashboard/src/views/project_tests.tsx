@@ -7,7 +7,7 @@ import { Refusal, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useLoad } from "../state/load.ts";
-import { isAbout, may, P, type Of } from "../state/project.ts";
+import { isAboutDraft, may, P, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 import type { Result } from "./answer.tsx";
 
@@ -23,7 +23,7 @@ export function testsOf(results: readonly Result[]): Wanted[] {
 }
 
 export function ProjectTests({ of, draft }: { of: Of; draft: string }): JSX.Element | null {
-  const found = useLoad(`${of.namespace}/${of.project} ${draft}`, (signal) => get(`${P}/draft/tests`, { path: of, query: { draft }, signal }), isAbout(of));
+  const found = useLoad(`${of.namespace}/${of.project} ${draft}`, (signal) => get(`${P}/draft/tests`, { path: of, query: { draft }, signal }), isAboutDraft({ ...of, draft }));
   const call = useCall();
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return null;

@@ -16,7 +16,7 @@ import { plural } from "../state/words.ts";
 import { ChangeCard, ChangeList, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
 import { Override, useUnsigned } from "./override.tsx";
-import { mayJudge, mayRemark, Owners, Remarks, ReviewBadge, Verdicts, WhoApproves } from "./review.tsx";
+import { mayJudge, mayRemark, Owners, Remarks, ReviewBadge, Unseen, Verdicts, WhoApproves } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Proposal = components["schemas"]["proposal.schema"];
@@ -39,7 +39,8 @@ export function ProposalState({ state }: { state: Proposal["state"] }): JSX.Elem
 export default function ProposalView({ params: { namespace = "", id = "" } }: ViewProps): JSX.Element {
   const path = { namespace, id };
   // Not at a publish, which may be that of this proposal: its branch is gone then.
-  const about = (event: LiveEvent): boolean => event.namespace === namespace && event.type.startsWith("review.");
+  const about = (event: LiveEvent): boolean => event.namespace === namespace
+    && (event.type.startsWith("review.") || event.type === "drafts.changed" || (event.proposal === id && event.head !== null));
   const found = useLoad(`${namespace} ${id}`, (signal) => get(PATH, { path, signal }), about);
   const thread = useLoad(`${namespace} ${id}`, (signal) => get(`${PATH}/review`, { path, query: { limit: 200 }, signal }), about);
   return (
@@ -191,6 +192,7 @@ function Verdict({ namespace, id, head, project, review }: VerdictProps): JSX.El
   const of = { namespace, project };
   const [note, setNote] = useKept(`remark ${namespace} ${id} ${project}`);
   const call = useCall(["note"]);
+  const [seen, setSeen] = useState(head);
   if (!mayRemark(of)) return null;
   const say = (action: Action, text: string): void => call.run(async () => {
     await post(`${PATH}/review`, { path: { namespace, id }, body: { action, head, project, ...(note ? { note } : {}) } });
@@ -205,9 +207,10 @@ function Verdict({ namespace, id, head, project, review }: VerdictProps): JSX.El
       <p class="actions">
         <Button disabled={call.busy || !note.trim()} onClick={() => say("comment", "The comment is added.")}>Comment</Button>
         <Button disabled={call.busy} onClick={() => say("request", "The review is requested.")}>Ask for a review</Button>
-        {mayJudge(review) && <><Button kind="primary" disabled={call.busy} onClick={() => say("approve", "It is approved.")}>✓ Approve</Button>
+        {mayJudge(review) && seen === head && <><Button kind="primary" disabled={call.busy} onClick={() => say("approve", "It is approved.")}>✓ Approve</Button>
           <Button kind="danger" disabled={call.busy} onClick={() => say("reject", "It is rejected.")}>✕ Reject</Button></>}
       </p>
+      {mayJudge(review) && seen !== head && <Unseen what="branch" see={() => setSeen(head)} />}
       <WhoApproves review={review} />
     </div>
   );

@@ -61,7 +61,7 @@ export function RedirectEditor({ of, name, known }: { of: Of; name: string; know
 
 function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect | null; start: Values }): JSX.Element {
   const [values, setValues] = useState(start);
-  const { theirs, held, attempt } = useTheirs(item, (id) => get(`${P}/draft/redirects/{id}`, { path: { ...of, id } }));
+  const { theirs, held, attempt } = useTheirs(of, item, (id) => get(`${P}/draft/redirects/{id}`, { path: { ...of, id } }));
   const [typed, setTyped] = useState<Faults>(NO_FAULTS);
   const call = useCall(FIELDS);
   const fields = { ...typed.fields, ...call.faults.fields };

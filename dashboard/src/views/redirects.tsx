@@ -9,7 +9,7 @@ import { offset, PAGE, Pages, Search, Table, type Column } from "../components/t
 import { fillPath } from "../api/paths.ts";
 import { useCommands } from "../state/commands.ts";
 import { readAhead, useLoad } from "../state/load.ts";
-import { CODES, isAbout, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type Of, type Redirect } from "../state/project.ts";
+import { CODES, isAboutDraft, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type Of, type Redirect } from "../state/project.ts";
 import { ask, place, withQuery } from "../state/router.ts";
 import { Sign } from "./changes.tsx";
 import { Chosen, useChosen } from "./chosen.tsx";
@@ -54,7 +54,7 @@ function List(of: Of): JSX.Element {
   const { query } = place.value;
   const value = (name: string): string => query.get(name) ?? "";
   const shown = shownBy(query);
-  const found = useLoad(...callOf(of, query), isAbout(of), { keep: KEEP });
+  const found = useLoad(...callOf(of, query), isAboutDraft(of), { keep: KEEP });
   const ahead = (next: URLSearchParams): void => readAhead(KEEP, ...callOf(of, next));
   const choosing = useChosen(found.data?.items ?? NONE, query);
   const edited = found.data?.items.find((item) => item.id === value("edit"));

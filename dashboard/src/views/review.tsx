@@ -1,5 +1,6 @@
 // The review of a draft: its state, the remarks on it, and what one may say.
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Time, type Tone } from "../components/basics.tsx";
@@ -64,6 +65,7 @@ export const remarkName = (of: Of, draft: string, item?: { id: string }): string
 export function Say({ of, draft, head, review = null, item, done }: SayProps): JSX.Element | null {
   const [note, setNote] = useKept(remarkName(of, draft, item));
   const call = useCall(["note"]);
+  const [seen, setSeen] = useState(head);
   if (!mayRemark(of)) return null;
   const say = (action: Action): void => call.run(async () => {
     await post(`${P}/draft/review`, { path: of, query: { draft }, body: { action, head, ...(note ? { note } : {}), ...(item ? { item } : {}) } });
@@ -79,13 +81,19 @@ export function Say({ of, draft, head, review = null, item, done }: SayProps): J
       <p class="actions">
         <Button disabled={call.busy || !note.trim()} onClick={() => say("comment")}>Comment</Button>
         {!item && <Button disabled={call.busy} onClick={() => say("request")}>Ask for a review</Button>}
-        {!item && mayJudge(review) && <>
+        {!item && mayJudge(review) && seen === head && <>
           <Button kind="primary" disabled={call.busy} onClick={() => say("approve")}>✓ Approve</Button>
           <Button kind="danger" disabled={call.busy} onClick={() => say("reject")}>✕ Reject</Button></>}
       </p>
+      {!item && mayJudge(review) && seen !== head && <Unseen what="draft" see={() => setSeen(head)} />}
       {!item && <WhoApproves review={review} />}
     </div>
   );
+}
+
+/** What is judged has changed under the eyes of the reviewer: no verdict is given on what nobody has looked at. */
+export function Unseen({ what, see }: { what: string; see: () => void }): JSX.Element {
+  return <p class="notice" role="status">The {what} has changed since you began to look at it. Look at what it changes now, then go on. <Button onClick={see}>I have looked</Button></p>;
 }
 
 export function Remarks({ items }: { items: readonly Remark[] }): JSX.Element {

@@ -1,9 +1,11 @@
 // What someone else has made of a record while it was edited here: both are seen before one replaces the other.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiFault } from "../api/client.ts";
+import { listen, RESUMED } from "../api/events.ts";
 import { Button } from "../components/basics.tsx";
 import { tellChanged } from "../state/changes.ts";
+import { isAboutDraft, type Of } from "../state/project.ts";
 import { Difference } from "./differences.tsx";
 import { shownValue } from "./replace.tsx";
 
@@ -19,13 +21,23 @@ interface Attempts<T> {
   attempt: (record: T, work: () => Promise<unknown>) => Promise<boolean>;
 }
 
-/** What a form does with its record of the draft, and what someone else does meanwhile. */
-export function useTheirs<T extends { id: string; change: string | null }>(item: T | null, read: (id: string) => Promise<T>): Attempts<T> {
+/** What a form does with its record of the draft, and what someone else does meanwhile, which is told as it happens. */
+export function useTheirs<T extends { id: string; etag: string; change: string | null }>(of: Of, item: T | null, read: (id: string) => Promise<T>): Attempts<T> {
   const [theirs, setTheirs] = useState<Met<T> | null>(null);
+  // While something is done here, what happens to the record is that; once it is done, the form closes.
+  const doing = useRef(false);
+  useEffect(() => listen((event) => {
+    if (!item || doing.current || !(event.type === RESUMED || isAboutDraft(of)(event))) return;
+    readMet(() => read(item.id)).then((found) => {
+      if (!doing.current) setTheirs(() => (found !== "removed" && found.etag === item.etag ? null : found));
+    }, () => undefined); // it is told at saving
+  }), []);
   const attempt = async ({ id }: T, work: () => Promise<unknown>): Promise<boolean> => {
+    doing.current = true;
     try {
       await work();
     } catch (ex) {
+      doing.current = false;
       const found = await readTheirs(ex, () => read(id));
       setTheirs(() => found);
       tellChanged();
@@ -39,6 +51,10 @@ export function useTheirs<T extends { id: string; change: string | null }>(item:
 /** Read what someone else has made of a record; raises the fault of the call again if it is not about that. */
 async function readTheirs<T extends { change: string | null }>(fault: unknown, read: () => Promise<T>): Promise<Met<T>> {
   if (!(fault instanceof ApiFault) || ![404, 412].includes(fault.status)) throw fault;
+  return readMet(read);
+}
+
+async function readMet<T extends { change: string | null }>(read: () => Promise<T>): Promise<Met<T>> {
   try {
     const found = await read();
     return found.change === "removed" ? "removed" : found;

@@ -10,6 +10,7 @@ import pytest
 from api.db.events.events import Event, EventType, record_event
 from api.db.state_store import StateStore, open_state_store
 from api.events import streams
+from api.events.branch_feeds import BranchFeeds
 from api.events.streams import StreamItem, Streams, StreamStart
 from tests.api.fakes import FakeDirectory, FakePrincipal
 from tests.api.world import START
@@ -23,7 +24,7 @@ def holder(*namespaces: str) -> FakePrincipal:
 
 
 def streams_of(state: StateStore, directory: FakeDirectory) -> Streams:
-    return Streams(state.database, state.database.notifier, directory)
+    return Streams(state.database, state.database.notifier, directory, BranchFeeds(Path("none")))
 
 
 def record(state: StateStore, *namespaces: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from api.db.events.events import Event, EventType, record_event
 from api.db.state_store import StateStore, open_state_store
 from api.events import streams
+from api.events.branch_feeds import BranchFeeds
 from api.events.streams import StreamItem, Streams, StreamStart
 from tests.api.fakes import FakeDirectory, FakePrincipal
 from tests.api.world import START
@@ -18,7 +19,7 @@ Grants = tuple[tuple[str, str, str, str], ...]
 
 
 def streams_of(state: StateStore, directory: FakeDirectory) -> Streams:
-    return Streams(state.database, state.database.notifier, directory)
+    return Streams(state.database, state.database.notifier, directory, BranchFeeds(Path("none")))
 
 
 def directory_of(*grants: tuple[str, str, str, str]) -> FakeDirectory:

@@ -9,6 +9,7 @@ import pytest
 from api.db.events.events import Event, EventType, record_event, remove_events_of
 from api.db.state_store import StateStore, open_state_store
 from api.events import streams
+from api.events.branch_feeds import BranchFeeds
 from api.events.streams import KeepAlive, StreamItem, Streams, StreamStart
 from tests.api.fakes import FakeDirectory, FakePrincipal
 from tests.api.world import START
@@ -18,7 +19,9 @@ READER = FakePrincipal("reader", (("project", "read", "*", "*"),))
 
 
 def streams_of(state: StateStore, directory: FakeDirectory | None = None) -> Streams:
-    return Streams(state.database, state.database.notifier, directory or FakeDirectory({"t": READER}))
+    return Streams(
+        state.database, state.database.notifier, directory or FakeDirectory({"t": READER}), BranchFeeds(Path("none"))
+    )
 
 
 def record(state: StateStore, number: int, namespace: str = "acme") -> None:
