@@ -24,7 +24,7 @@ INNER = (
     "127.0.0.1", "169.254.169.254", "0.0.0.0", "0177.0.0.1", "2130706433", "0x7f.1",  # noqa: S104 - it is sent to, not bound
     "[::]", "[::1]", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]",
 )  # fmt: skip
-REFUSED = {"address_refused", "malformed_url", "Unavailable", "RemoteRefused"}
+REFUSED = {"address_refused", "malformed_url", "ProviderSilent", "RemoteRefused"}
 
 
 def outcomes(*cases: tuple[str, str]) -> list[dict[str, Any]]:
@@ -90,8 +90,8 @@ def test_slow_and_endless_answers_end(client: str) -> None:
     slow, headers, long = outcomes(
         *((client, f"http://public.test:{PORT}/{path}") for path in ("slow", "headers", "long"))
     )
-    assert slow["result"] in {"timeout", "Unavailable", "RemoteAway"}
-    assert headers["result"] in {"malformed_answer", "Unavailable", "RemoteAway"}
+    assert slow["result"] in {"timeout", "ProviderSilent", "RemoteAway"}
+    assert headers["result"] in {"malformed_answer", "ProviderSilent", "RemoteAway"}
     assert long["result"] in {"200", "Unavailable", "RemoteRefused"}
     assert (long["result"] == "200") == (client == "webhook")
 
@@ -99,5 +99,5 @@ def test_slow_and_endless_answers_end(client: str) -> None:
 def test_a_provider_without_tls_has_to_be_in_a_named_network() -> None:
     """The public address gets no connection by http:// unless the operator names its network."""
     (found,) = outcomes(("provider-https-only", f"http://public.test:{PORT}/"))
-    assert found["result"] == "Unavailable"
+    assert found["result"] == "ProviderSilent"
     assert found["connected"] == []
