@@ -242,11 +242,12 @@ def test_what_cannot_be_read_is_never_shown_as_nothing(world: World, new_page: O
     proposal = place.root.ask("POST", f"{place.space}/proposals", 201, json=body).json()["id"]
     hook = {"url": "https://hooks.example.org/waypost", "events": ["published"]}
     place.root.ask("POST", f"{place.space}/webhooks", 201, json=hook)
+    admin = world.user("admin")
     user = world.root.get("/api/users")["items"][0]["id"]
     page = new_page(refused=503)
     page.route(re.compile(call), lambda route: route.fulfill(status=503, json=BUSY))
     parts = {"view": view(place), "namespace": place.namespace, "proposal": proposal, "user": user}
-    sign_in(page, world.user("admin"), address.format(**parts))
+    sign_in(page, admin, address.format(**parts))
     if case == "the failing agents":
         page.get_by_role("button", name="Publish …").click()
     if case == "the deliveries of a webhook":
