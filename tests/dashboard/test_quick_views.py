@@ -58,7 +58,7 @@ def test_a_list_that_was_read_before_is_there_while_it_is_read_again(world: Worl
         expect(page.locator("tbody tr")).to_have_count(1)
         expect(page.get_by_role("region", name="Redirects")).to_have_attribute("aria-busy", "true")
         wait_until(lambda: page.evaluate("1") and len(calls) == 1, PATIENCE, "the call")
-        place.add("/b")  # by someone else: once that is told, no kept list would be shown
+        place.add("/b")  # by someone else: after its event, no kept list is shown
     expect(page.locator("tbody tr")).to_have_count(2)
 
 
