@@ -63,12 +63,13 @@ def update_branch(
     return written
 
 
-def delete_branch(transaction: Transaction, wanted: str, scope: Scope, head: str = "") -> None:
-    """Remove the branch of a proposal, also a damaged one."""
+def delete_branch(transaction: Transaction, wanted: str, scope: Scope, head: str = "") -> CommitId | None:
+    """Remove the branch of a proposal, also a damaged one; return the commit it was at, None if it cannot be read."""
     proposal = read_proposal(transaction, wanted, head)
     _require_own(proposal, "Delete it, or close the pull request, there.")
     _require_scope(proposal, scope)
     transaction.remove(proposal.ref, proposal.head)
+    return proposal.head
 
 
 def _require_own(proposal: Proposal, action: str) -> None:

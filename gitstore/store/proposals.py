@@ -118,9 +118,9 @@ class Proposals(Component):
             lambda compiler, opened: branches.update_branch(compiler, opened, wanted, author, scope, head),
         )
 
-    def delete(self, namespace: str, wanted: str, scope: Scope, head: str = "") -> None:
-        """Remove the branch of a proposal."""
-        self._access.write(namespace, lambda _, opened: branches.delete_branch(opened, wanted, scope, head))
+    def delete(self, namespace: str, wanted: str, scope: Scope, head: str = "") -> CommitId | None:
+        """Remove the branch of a proposal; return the commit it was at, None if it cannot be read."""
+        return self._access.write(namespace, lambda _, opened: branches.delete_branch(opened, wanted, scope, head))
 
     def sweep(self, namespace: str) -> list[str]:
         """Remove the branches that release has merged; return their names. The lock is taken only if there are any."""

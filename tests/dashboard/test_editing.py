@@ -16,6 +16,16 @@ def view(place: Place, part: str = "") -> str:
     return f"/dashboard/project/{place.namespace}/{place.project}{part}"
 
 
+def overtake(page: Page, place: Place, source: str) -> None:
+    """Let someone else add a rule right before each change that the page sends with the head that it knows."""
+
+    def add_first(route: Route) -> None:
+        place.add(source, "/theirs")
+        route.continue_()
+
+    page.route("**/draft/changes?*", add_first)
+
+
 def drafted(place: Place) -> dict[str, str]:
     """Return the targets of the draft by their sources."""
     return {
@@ -229,12 +239,7 @@ def test_an_undone_removal_is_refused_if_the_draft_changes_meanwhile(world: Worl
     page.get_by_role("link", name="/a", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("\u2212 removed")).to_be_visible()
-
-    def overtake(route: Route) -> None:
-        place.add("/a", "/theirs")
-        route.continue_()
-
-    page.route("**/draft/changes?*", overtake)
+    overtake(page, place, "/a")
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Not put back: someone has just changed the draft.")).to_be_visible()
     assert drafted(place) == {"/a": "/theirs"}

@@ -5,10 +5,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.dashboard.conftest import sign_in
-from tests.dashboard.test_editing import drafted, view
+from tests.dashboard.test_editing import drafted, overtake, view
 from tests.dashboard.test_pages import violations
 from tests.e2e.world import World, redirect
 
@@ -477,12 +477,7 @@ def test_a_discarded_change_is_not_put_back_over_what_comes_meanwhile(world: Wor
     sign_in(page, world.user("admin"), view(place, "/draft"))
     page.get_by_role("button", name="Discard the change of /b").click()
     expect(page.locator(".change")).to_have_count(1)
-
-    def overtake(route: Route) -> None:
-        place.add("/b", "/theirs")
-        route.continue_()
-
-    page.route("**/draft/changes?*", overtake)
+    overtake(page, place, "/b")
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Not put back: someone has just changed the draft. Look at the draft")).to_be_visible()
     assert drafted(place)["/b"] == "/theirs"

@@ -19,11 +19,11 @@ PATIENCE = 60.0
 class Follower:
     """The events of a stream so far, in order, with the last id, and the number of ended connections.
 
-    `told` has the edits, which have no id.
+    `edits` has the edits, which have no id.
     """
 
     seen: list[tuple[int, str, Any]] = field(default_factory=list)
-    told: list[tuple[str, Any]] = field(default_factory=list)
+    edits: list[tuple[str, Any]] = field(default_factory=list)
     last_id: str = ""
     connections: int = 0
     ends: int = 0
@@ -93,7 +93,7 @@ def _take(follower: Follower, block: dict[str, str]) -> None:
     if "retry" in block:
         follower.connections += 1
     if "data" in block and "id" not in block:
-        follower.told.append((block["event"], json.loads(block["data"])))
+        follower.edits.append((block["event"], json.loads(block["data"])))
     elif "data" in block:
         follower.seen.append((int(block["id"]), block["event"], json.loads(block["data"])))
 

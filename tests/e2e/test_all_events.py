@@ -90,11 +90,11 @@ def test_a_malformed_id_is_refused_before_the_stream_begins(world: World, text: 
 
 def edits(follower: Follower) -> list[tuple[str, str, object, object]]:
     """Return the project, kind, draft or branch, and head of all edits that were sent."""
-    found = [(kind, data["data"]) for kind, data in list(follower.told)]
+    found = [(kind, data["data"]) for kind, data in list(follower.edits)]
     return [(data["project"], kind, data.get("draft") or data.get("branch"), data["head"]) for kind, data in found]
 
 
-def test_edits_by_api_push_and_command_are_told_to_readers_on_both_workers(
+def test_edits_by_api_push_and_command_are_sent_to_readers_on_both_workers(
     world: World, place: Place, tmp_path: Path
 ) -> None:
     hidden, other = world.place(place.namespace, "hidden"), world.place()
@@ -136,8 +136,8 @@ def test_edits_by_api_push_and_command_are_told_to_readers_on_both_workers(
         is_told("shop", "draft.changed", "command", None, [*every, few, one])
         for each in (few, one):
             assert {(project, kind) for project, kind, _, _ in edits(each)} == {("shop", "draft.changed")}
-            assert {data["data"]["namespace"] for _, data in each.told} == {place.namespace}
-        assert none.told == []
+            assert {data["data"]["namespace"] for _, data in each.edits} == {place.namespace}
+        assert none.edits == []
         before = every[0].last_id
         place.published("/later")
         wait_until(lambda: (place.namespace, 2) in seen(every[0]), PATIENCE, "the publish")
@@ -145,7 +145,7 @@ def test_edits_by_api_push_and_command_are_told_to_readers_on_both_workers(
     assert webhooks == 0
     with following(place, path=ALL, after=before) as again:
         wait_until(lambda: (place.namespace, 2) in seen(again), PATIENCE, "the publish")
-        assert again.told == []
+        assert again.edits == []
 
 
 def test_edits_cannot_be_sent_to_webhooks(place: Place) -> None:

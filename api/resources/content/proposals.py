@@ -39,6 +39,7 @@ from content.records.names import DEFAULT_DRAFT
 from content.records.problem import Problem
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import Conflicts, Invalid, NotFound
+from gitstore.layout import CommitId
 from gitstore.proposals.proposal import Proposal
 from gitstore.proposals.publishing import BESIDE, MergeRequest, MergeResult
 from gitstore.proposals.report import ProposalReport
@@ -132,8 +133,9 @@ class ProposalResource:
         """Remove the branch: 204; with `?head=` only if it is at this commit."""
         found = await read_visible(req, self._store, namespace, id)
         scope = _require_writable(req, namespace, found)
-        await run_in_thread(self._store.proposals.delete, namespace, id, scope, read_commit(req, "head"))
-        req.context.removed = {"branch": found.branch, "head": found.head}  # for the audit trail
+        wanted = read_commit(req, "head")
+        head: CommitId | None = await run_in_thread(self._store.proposals.delete, namespace, id, scope, wanted)
+        req.context.removed = {"branch": found.branch, "head": head}  # for the audit trail
         resp.status = 204
 
 

@@ -57,7 +57,7 @@ const succeed = (): void => void navigator.locks.request(LOCK, () => lead(true))
 /** Read the stream until this tab is closed, which frees the lock. */
 const lead = (missed: boolean): Promise<never> => new Promise<never>(() => read(missed));
 
-/** Read the stream. After a time without it all views are read again: edits are told once, and events may be `missed`. */
+/** Read the stream. After a time without it all views are read again: edits are sent once, and events may be `missed`. */
 function read(missed: boolean): void {
   let source: EventSource | null = null;
   let again = missed;
@@ -125,7 +125,7 @@ function tell(event: LiveEvent): void {
   notify(event);
 }
 
-/** Whether an event is an edit, of which there can be many: it is recorded nowhere, and told once. */
+/** Whether an event is an edit, of which there can be many: it is recorded nowhere, and sent once. */
 export const isEdit = ({ type }: LiveEvent): boolean => /^(drafts?|proposal)\.changed$/.test(type);
 
 function notify(event: LiveEvent): void {

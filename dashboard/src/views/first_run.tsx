@@ -66,8 +66,8 @@ class StepFault extends Error {
 function faultsOfStep({ reason, field }: StepFault): Faults {
   const found = faultsOf(reason, ["name", "source", "target"]);
   const { name = "", ...fields } = found.fields;
-  const told = name || found.text;
-  return field && told ? { fields: { ...fields, [field]: told }, text: "" } : { fields, text: [name, found.text].filter(Boolean).join(" ") };
+  const shown = name || found.text;
+  return field && shown ? { fields: { ...fields, [field]: shown }, text: "" } : { fields, text: [name, found.text].filter(Boolean).join(" ") };
 }
 
 /** Do the steps; those that an earlier try has done are not done again. */

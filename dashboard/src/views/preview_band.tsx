@@ -31,11 +31,11 @@ export function PreviewBand({ preview }: { preview: Preview }): JSX.Element {
 }
 
 function Problems({ problems, errors, warnings, served }: { problems: readonly Problem[]; errors: number; warnings: number; served: boolean }): JSX.Element {
-  const told = [errors && plural(errors, "error"), warnings && plural(warnings, "warning")].filter(Boolean).join(", ");
+  const counts = [errors && plural(errors, "error"), warnings && plural(warnings, "warning")].filter(Boolean).join(", ");
   const more = errors + warnings - Math.min(problems.length, MOST_SHOWN);
   return (
     <details open={errors > 0}>
-      <summary><span role={errors ? "alert" : "status"}>{errors ? `The last save is not served: ${told}. ${served ? "The state before it is." : "Nothing is served yet."}` : told}</span></summary>
+      <summary><span role={errors ? "alert" : "status"}>{errors ? `The last save is not served: ${counts}. ${served ? "The state before it is." : "Nothing is served yet."}` : counts}</span></summary>
       <ul class="problems">
         {problems.slice(0, MOST_SHOWN).map((each, index) => (
           <li key={index}>{each.file !== undefined && <code>{each.file}{each.line ? `:${each.line}` : ""}{each.column ? `:${each.column}` : ""}</code>}<bdi>{each.message}</bdi></li>

@@ -48,7 +48,7 @@ const valuesOf = (item: Redirect): Values => ({
   type: item.type, source: item.source, target: item.target, status: item.status, note: item.note, tags: item.tags.join(", "),
 });
 
-/** Open the form that the address names; at once where the redirect is `known`. A change that it does not know is told at saving. */
+/** Open the form that the address names; at once where the redirect is `known`. A change that it does not know is reported at saving. */
 export function RedirectEditor({ of, name, known }: { of: Of; name: string; known?: Redirect | undefined }): JSX.Element {
   const id = name.replace(/^copy-/, "");
   const found = useLoad(`${keyOf(of)}/${name}`, async (signal) =>

@@ -21,7 +21,7 @@ interface Attempts<T> {
   attempt: (record: T, work: () => Promise<unknown>) => Promise<boolean>;
 }
 
-/** What a form does with its record of the draft, and what someone else does meanwhile, which is told as it happens. */
+/** What a form does with its record of the draft, and what someone else does meanwhile, which is shown as it happens. */
 export function useTheirs<T extends { id: string; etag: string; change: string | null }>(of: Of, item: T | null, read: (id: string) => Promise<T>): Attempts<T> {
   const [theirs, setTheirs] = useState<Met<T> | null>(null);
   // While something is done here, what happens to the record is that; once it is done, the form closes.
@@ -30,7 +30,7 @@ export function useTheirs<T extends { id: string; etag: string; change: string |
     if (!item || doing.current || !(event.type === RESUMED || isAboutDraft(of)(event))) return;
     readMet(() => read(item.id)).then((found) => {
       if (!doing.current) setTheirs(() => (found !== "removed" && found.etag === item.etag ? null : found));
-    }, () => undefined); // it is told at saving
+    }, () => undefined); // it is reported at saving
   }), []);
   const attempt = async ({ id }: T, work: () => Promise<unknown>): Promise<boolean> => {
     doing.current = true;

@@ -83,9 +83,9 @@ export function TryLine({ of, body, item, fields, onFaults }: TryProps): JSX.Ele
   const changes: DraftChange[] = body.source ? [{ op: "put", kind: "redirect", item: { ...body, target: body.target || ANYWHERE } }] : [];
   if (body.source && item && item.change !== "removed" && item.source !== body.source) changes.unshift({ op: "delete", kind: "redirect", id: item.id });
   const { answers, faults, failed } = useTrial(of, urls, changes, fields, whole);
-  const told = useRef(onFaults);
-  told.current = onFaults;
-  useEffect(() => told.current(body.target ? faults : withoutField(faults, "target")), [faults, !body.target]);
+  const report = useRef(onFaults);
+  report.current = onFaults;
+  useEffect(() => report.current(body.target ? faults : withoutField(faults, "target")), [faults, !body.target]);
   return (
     <section class="try" aria-label="Try it">
       <Field label="Try a URL" name="try" value={url} onInput={setUrl} help={url ? "With the draft and this redirect as it is typed." : `Left empty, ${tried || ANYWHERE} is tried.`} />

@@ -16,7 +16,7 @@ from tests.api.fakes import FakeDirectory, FakePrincipal
 
 PATIENCE = 30
 HEAD = "a" * 40
-Told = list[tuple[str, str, str, object]]
+Sent = list[tuple[str, str, str, object]]
 
 
 def reader(namespace: str = "*", project: str = "*", resource: str = "project") -> FakePrincipal:
@@ -30,7 +30,7 @@ def put(root: Path, namespace: str, branch: str, head: str = HEAD) -> None:
     (path.parent / "new.lock").rename(path)
 
 
-def told(edits: Iterable[Edit]) -> Told:
+def sent(edits: Iterable[Edit]) -> Sent:
     return sorted(
         (each.type.value, each.namespace, each.project, each.body.get("draft") or each.body.get("branch"))
         for each in edits
@@ -64,12 +64,12 @@ async def take(feed: Feed, wake: asyncio.Event) -> list[Edit]:
     ],
 )
 def test_only_edits_of_projects_that_the_caller_may_read_are_told(
-    tmp_path: Path, caller: FakePrincipal, expected: Told
+    tmp_path: Path, caller: FakePrincipal, expected: Sent
 ) -> None:
     for namespace in ("a", "b"):
         put(tmp_path, namespace, "release")
 
-    async def run() -> Told:
+    async def run() -> Sent:
         feeds, wake, all_seen = BranchFeeds(tmp_path), asyncio.Event(), asyncio.Event()
         mine = await feeds.open(None, caller, wake.set)
         every = await feeds.open(None, reader(), all_seen.set)
@@ -84,7 +84,7 @@ def test_only_edits_of_projects_that_the_caller_may_read_are_told(
         while len(found) < 4:  # all that there is
             found += await take(every, all_seen)
         await feeds.stop()
-        return told(mine.take())
+        return sent(mine.take())
 
     assert asyncio.run(run()) == expected
 
@@ -124,9 +124,9 @@ def test_many_edits_at_once_are_told_once_for_each_namespace_of_the_reader(
     }
     for name, found in edits.items():
         feed.put(name, found)
-    assert told(feed.take()) == [("drafts.changed", "a", "*", None)]
+    assert sent(feed.take()) == [("drafts.changed", "a", "*", None)]
     feed.put("a", dict(list(edits["a"].items())[:3]))
-    assert [each[0] for each in told(feed.take())] == ["draft.changed"] * 3
+    assert [each[0] for each in sent(feed.take())] == ["draft.changed"] * 3
     assert feed.take() == []
 
 
@@ -169,13 +169,13 @@ def test_nothing_is_looked_at_without_streams_and_nothing_that_nobody_may_see(
         assert feeds._task is None
         feed = await feeds.open(None, reader("a"), wake.set)
         put(tmp_path, "a", "draft/shop/main")
-        assert told(await take(feed, wake)) == [("draft.changed", "a", "shop", "main")]
+        assert sent(await take(feed, wake)) == [("draft.changed", "a", "shop", "main")]
         assert looked == {"a.git"}
         feed.principal = reader("b")  # the grants of its caller have changed
         while "b.git" not in looked:
             await asyncio.to_thread(put, tmp_path, "b", "release")
         put(tmp_path, "b", "draft/shop/main")
-        assert told(await take(feed, wake)) == [("draft.changed", "b", "shop", "main")]
+        assert sent(await take(feed, wake)) == [("draft.changed", "b", "shop", "main")]
         feeds.close(feed)
         async with asyncio.timeout(PATIENCE):
             await asyncio.gather(*([feeds._task] if feeds._task else []))

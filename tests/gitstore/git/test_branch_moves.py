@@ -28,7 +28,7 @@ def pack(repository: Path, *lines: str) -> None:
     (repository / "new").rename(repository / "packed-refs")
 
 
-def settle(repository: Path) -> None:
+def make_old(repository: Path) -> None:
     """Make all folders older than a tick."""
     past = time.time() - 60
     for folder, _, _ in os.walk(repository):
@@ -40,7 +40,7 @@ def repository(tmp_path: Path) -> Path:
     for ref in (DRAFT, PUSHED, "refs/heads/release", "refs/tags/one"):
         put(tmp_path, ref)
     pack(tmp_path, f"{OLD} refs/heads/draft/shop/packed", f"{OLD} {DRAFT}")
-    settle(tmp_path)
+    make_old(tmp_path)
     return tmp_path
 
 

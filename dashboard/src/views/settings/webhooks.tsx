@@ -92,7 +92,7 @@ function List({ namespace }: { namespace: string }): JSX.Element {
       ))}
       {writes && (edit === "new" || edited) && <Form key={edit} namespace={namespace} hook={edited ?? null} done={done} />}
       {asked && <Confirm title="Remove the webhook?" action="Remove the webhook" work={() => drop(asked)} close={() => setAsked(null)}>
-        <p><code>{asked.url}</code> is told of nothing any more, and its deliveries go. To pause it, stop it instead.</p></Confirm>}
+        <p><code>{asked.url}</code> is notified of nothing any more, and its deliveries go. To pause it, stop it instead.</p></Confirm>}
       {secret && <SecretDialog title="The secret that signs the messages" secret={secret} close={() => setSecret("")} />}
     </>
   );
