@@ -99,7 +99,7 @@ class Verifier:
         answer = self._get(f"{self._project}{at}/manifest?digests=runs")
         manifest, signed = self._signed(answer, "manifest")
         self._require_place(manifest, "manifest")
-        if wanted and not _is_version(manifest, wanted):
+        if wanted and not is_version(manifest, wanted):
             raise CommandFailed("The manifest is of another version. Do not trust this service.")
         lists = {name: self._compare(manifest, name, file) for name, file in held.items()}
         faults = [
@@ -192,11 +192,13 @@ class Verifier:
 
 _FAULT = "their digest is another one"
 _NOT_OF = "in place of"
+_LEAST_DIGITS = 7  # of a commit, as the API takes them: fewer are a publish number
 
 
-def _is_version(manifest: Mapping[str, Any], wanted: str) -> bool:
-    """Tell whether a manifest is of a version: by its publish number, its commit or the beginning of that."""
-    return wanted == str(manifest["publishNumber"]) or str(manifest["version"]).startswith(wanted.lower())
+def is_version(manifest: Mapping[str, Any], wanted: str) -> bool:
+    """Tell whether a manifest is of a version: by its publish number, its commit, or seven digits or more of that."""
+    is_commit = len(wanted) >= _LEAST_DIGITS and str(manifest["version"]).startswith(wanted.lower())
+    return is_commit or wanted == str(manifest["publishNumber"])
 
 
 def _is_fault(result: str) -> bool:
