@@ -7,11 +7,12 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
-from tests.e2e.world import PASSWORD, World, open_world
+from tests.e2e.world import PASSWORD, Place, World, open_world
 from tests.service import ROOT, Service
 
 MISSING = "Chromium is not installed. Install it as root: apt install chromium"
 UNBUILT = "The dashboard is not built. Run: make dashboard"
+ON_A_PAGE = 50  # projects of the overview
 
 # Playwright waits five seconds, which a page can take beside another test process. A wait ends as soon as it is met.
 expect.set_options(timeout=20_000)
@@ -73,6 +74,12 @@ def opening_pages(chromium: Browser, url: str) -> Iterator[Callable[..., Page]]:
     for context in contexts:
         context.close()
     assert errors == []
+
+
+def overview_of(place: Place) -> str:
+    """Return the address of the page of the overview that has a project: other tests have projects too."""
+    shown = [(each["namespace"], each["name"]) for each in place.root.get("/api/overview", limit=1000)["items"]]
+    return f"/?page={shown.index((place.namespace, place.project)) // ON_A_PAGE + 1}"
 
 
 def sign_in(page: Page, username: str, path: str = "/") -> None:

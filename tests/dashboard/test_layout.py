@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from api.auth.permissions.grants import BUILT_IN_ROLES
-from tests.dashboard.conftest import sign_in
+from tests.dashboard.conftest import overview_of, sign_in
 from tests.dashboard.states import STATES, State, prepare, show
 from tests.dashboard.test_pages import PAGES
 from tests.e2e.world import World
@@ -83,7 +83,7 @@ def test_a_rule_is_added_and_published_by_keyboard_alone(world: World, new_page:
     place = world.place()
     place.published("/old")
     page = new_page()
-    sign_in(page, world.user("admin"), f"/?q={place.namespace}")
+    sign_in(page, world.user("admin"), overview_of(place))
     tab_to(page, page.get_by_role("link", name="shop").and_(page.locator(f"[href*='{place.namespace}']")))
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="shop", level=1)).to_be_focused()

@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.dashboard.conftest import sign_in
+from tests.dashboard.conftest import overview_of, sign_in
 from tests.dashboard.test_pages import violations
 from tests.e2e.caller import Caller
 from tests.e2e.git import Clone
@@ -183,7 +183,7 @@ def test_an_edit_of_an_approved_draft_is_warned_of_and_the_overview_tells_its_st
     say(place.as_(world.person("publisher")), "approve")
     page.reload()
     expect(warning).to_be_visible()
-    page.goto("/")
+    page.goto(overview_of(place))
     card = page.locator(".card", has_text="shop").filter(has=page.locator(f'a[href*="{place.namespace}"]'))
     waiting = page.locator(".waiting li", has_text=f"{place.namespace} / shop")
     expect(card.get_by_text("\u2713 Approved")).to_be_visible()

@@ -128,7 +128,11 @@ def test_workers_that_are_killed_while_they_publish(tmp_path: Path) -> None:
         def progress() -> int:
             return sum(len(publisher.acknowledged) for publisher in publishers)
 
-        with ThreadPoolExecutor(2) as pool, killing(lambda: choose_process(service), progress, KILLS) as done:
+        def victim() -> int | None:
+            """Choose a worker first, then any process."""
+            return min(before) if service.workers() == before else choose_process(service)
+
+        with ThreadPoolExecutor(2) as pool, killing(victim, progress, KILLS) as done:
             for result in [pool.submit(publisher.run, done) for publisher in publishers]:
                 result.result(timeout=280)
         assert progress() >= KILLS
