@@ -9,6 +9,8 @@ import pytest
 from tests.service import ROOT
 from tests.ssh_keys import KeyMaker
 
+ANOTHER = "Make another, and name it in signing_key: ssh-keygen -t ed25519 -N '' -f <file>-ed25519"
+
 
 def make(ssh_keygen: KeyMaker, folder: Path, fault: str) -> Path:
     """Return a key with a fault."""
@@ -28,11 +30,11 @@ def make(ssh_keygen: KeyMaker, folder: Path, fault: str) -> Path:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("missing", "is missing. Make one: ssh-keygen -t ed25519 -N '' -f "),
-        ("open", "can be read by others (mode 0644). Close it: chmod 600 "),
-        ("rsa", "is not an Ed25519 key. Make one: ssh-keygen -t ed25519 -N '' -f "),
-        ("passphrase", "has a passphrase. Remove it: ssh-keygen -p -N '' -f "),
-        ("text", "is not a private key of OpenSSH. Make one: ssh-keygen -t ed25519 -N '' -f "),
+        ("missing", "is missing. Make one: ssh-keygen -t ed25519 -N '' -f <file>"),
+        ("open", "can be read by others (mode 0644). Close it: chmod 600 <file>"),
+        ("rsa", f"is not an Ed25519 key. {ANOTHER}"),
+        ("passphrase", "has a passphrase. Remove it: ssh-keygen -p -N '' -f <file>"),
+        ("text", f"is not a private key of OpenSSH. {ANOTHER}"),
     ],
 )
 def test_a_bad_key(ssh_keygen: KeyMaker, tmp_path: Path, fault: str, words: str) -> None:
@@ -42,5 +44,5 @@ def test_a_bad_key(ssh_keygen: KeyMaker, tmp_path: Path, fault: str, words: str)
         [sys.executable, "-m", "cli.main", "serve", *options], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 3
-    assert done.stderr == f"waypost: The signing key {path} {words}{path}\n"
+    assert done.stderr == f"waypost: The signing key {path} {words.replace('<file>', str(path))}\n"
     assert not (tmp_path / "data" / "waypost.db").exists()
