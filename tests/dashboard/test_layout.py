@@ -46,7 +46,8 @@ def test_nothing_jumps_while_it_loads_and_chips_are_whole(world: World, new_page
     page = new_page(refused=401, viewport={"width": 1280, "height": 800})  # of the session that ends
     page.add_init_script(OBSERVE)
     sign_in(page, world.user("admin"))
-    roles = [each["name"] for each in world.person("admin").ask("GET", "/api/roles", 200)["items"]]  # also those of other tests
+    every_role = world.person("admin").ask("GET", "/api/roles", 200).json()["items"]  # also those of other tests
+    roles = [each["name"] for each in every_role]
     jumps: dict[str, object] = {}
     chips: dict[str, object] = {}
     for state in states:
