@@ -43,7 +43,7 @@ function Body({ of }: { of: Of }): JSX.Element {
   const error = state.error ?? diff.error;
   const failure = error && <Failure error={error} retry={() => { state.reload(); diff.reload(); }} />;
   if (failure && !(diff.data && state.data)) return failure;
-  // That there is no draft is known at once; the state waits for a check of all rules, which takes seconds with 100,000.
+  // That there is no draft is known at once; the state waits for a check of the changes, which takes seconds after an import of 100,000 rules.
   if (!diff.data || (diff.data.head && !state.data)) return <p class="quiet">Reading the draft …</p>;
   // The changes that are shown are those that a publish, a review or a discard is about.
   const { head } = diff.data;
