@@ -147,6 +147,51 @@ def test_many_are_chosen_and_changed_deleted_or_replaced_together(world: World, 
     assert drafted(place) == {}
 
 
+def test_a_replacement_is_in_what_the_filter_of_changes_shows_and_never_in_what_is_removed(
+    world: World, new_page: Opens
+) -> None:
+    place = world.place()
+    place.published("/kept", "/changed", "/gone", "/gone2")
+    ids = {each["source"]: each["id"] for each in place.get("/draft/redirects")["items"]}
+    place.ask("PATCH", f"/draft/redirects/{ids['/changed']}", 200, json={"note": "changed"})
+    for source in ("/gone", "/gone2"):
+        place.ask("DELETE", f"/draft/redirects/{ids[source]}", 204)
+    place.add("/added", "/new")
+    page = new_page()
+    form = page.get_by_role("dialog", name="Search and replace")
+
+    def replace(scope: str, find: str, wanted: str) -> None:
+        expect(form.get_by_text(f"In {scope}.")).to_be_visible()
+        form.get_by_label("Find").fill(find)
+        form.get_by_label("Replace with").fill(wanted)
+        form.get_by_role("button", name="Show what changes").click()
+        form.get_by_role("button", name="Replace in 1 redirect").click()
+        expect(form).to_be_hidden()
+
+    sign_in(page, world.user("admin"), view(place, "?change=added"))
+    for change in ("added", "changed"):
+        page.get_by_label("Change in the draft").select_option(change)
+        page.get_by_role("button", name="Replace …").click()
+        replace("what the table shows", "/new", f"/{change}2")
+    assert drafted(place) == {"/kept": "/new", "/changed": "/changed2", "/added": "/added2"}
+    page.get_by_label("Change in the draft").select_option("removed")
+    page.get_by_role("link", name="/gone", exact=True).wait_for()
+    expect(page.get_by_role("button", name="Replace …")).to_have_count(0)
+    page.get_by_label("Choose /gone", exact=True).check()
+    expect(page.get_by_role("button", name="Replace in them")).to_be_disabled()
+    page.goto(view(place, "?change=removed&replace=1"))
+    expect(form.get_by_text("nothing can be replaced in them")).to_be_visible()
+    assert violations(page) == []
+    expect(form.get_by_label("Find")).to_have_count(0)
+    form.get_by_role("button", name="Close", exact=True).last.click()
+    page.goto(view(place))
+    page.get_by_label("Choose /gone", exact=True).check()
+    page.get_by_label("Choose /kept").check()
+    page.get_by_role("button", name="Replace in them").click()
+    replace("the 1 redirect that you chose, without 1 removed redirect", "/new", "/chosen")
+    assert drafted(place) == {"/kept": "/chosen", "/changed": "/changed2", "/added": "/added2"}
+
+
 def test_all_that_match_are_changed_after_a_look_and_no_edit_in_between_is_lost(world: World, new_page: Opens) -> None:
     place = world.place()
     rules = [redirect(f"/sale/{number:03}") for number in range(500)]

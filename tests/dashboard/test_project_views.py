@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import yaml
 from playwright.sync_api import Locator, Page, expect
 
 from tests.dashboard.conftest import sign_in
@@ -397,6 +398,26 @@ def test_what_the_table_shows_is_exported(world: World, new_page: Opens) -> None
         page.get_by_role("link", name="tab-separated text").click()
     lines = download.value.path().read_text("utf-8").splitlines()
     assert [line.split("\t")[1] for line in lines[1:]] == ["/oldest", "/old"]
+
+
+def test_the_pages_that_the_table_shows_are_exported(world: World, new_page: Opens) -> None:
+    place = world.place()
+    for path in ("/old.txt", "/other.txt", "/oldest.txt"):
+        place.add_page(path, f"A text\nof {path}\n", tags=["sale"])
+    page = new_page()
+    sign_in(page, world.user("viewer"), view(place, "/pages?tag=sale&q=old&sort=-source&status=301"))
+    page.get_by_text("Export what is shown").wait_for()
+    assert violations(page) == []
+    with page.expect_download() as download:
+        page.get_by_role("link", name="YAML").click()
+    assert download.value.suggested_filename == "shop-pages.yaml"
+    found = yaml.safe_load(download.value.path().read_text("utf-8"))["pages"]
+    assert [each["path"] for each in found] == ["/oldest.txt", "/old.txt"]
+    page.goto(view(place, "/pages"))
+    page.get_by_text("Export all as").wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="JSON").click()
+    assert len(json.loads(download.value.path().read_text("utf-8"))["pages"]) == 3
 
 
 def test_the_published_rules_are_exported(world: World, new_page: Opens) -> None:

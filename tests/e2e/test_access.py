@@ -29,6 +29,7 @@ ALSO_NEEDED = {
     "getDraftPage": {("page", "read")},
     "discardDraft": {("page", "write")},
     "reopenVersion": {("page", "write")},
+    "exportRedirects": {("redirect", "read")},
     "updateProject": {("project", "publish")},
     "deleteProject": {("project", "publish")},
 }

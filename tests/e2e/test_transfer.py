@@ -1,10 +1,13 @@
 """Bulk import and export over HTTP: reports, options, both forms of upload, and the round trip."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.e2e.contract import describe
+from tests.e2e.git import Clone
 from tests.e2e.wire import send_raw
 from tests.e2e.world import Place, World, page, redirect
 
@@ -239,10 +242,55 @@ def test_an_export_has_what_a_list_with_the_same_filters_shows(place: Place) -> 
     place.refused("GET", "/export?sort=nothing", 400, "bad_parameter")
 
 
-def test_the_form_with_pages_needs_the_grant_for_them(place: Place) -> None:
-    reader = place.holder(("redirect", "read"))
-    reader.ask("GET", "/export", 200)
-    reader.refused("GET", "/export?format=json", 403, "forbidden")
+def test_an_export_has_the_pages_that_a_list_with_the_same_filters_shows(place: Place) -> None:
+    place.add_page("/b.txt", "A sale\n\nof: \ttwo\n", tags=["sale"])
+    place.add_page("/gone.txt", "sale")
+    place.publish()
+    gone = next(each for each in place.get("/draft/pages")["items"] if each["path"] == "/gone.txt")
+    place.ask("DELETE", f"/draft/pages/{gone['id']}", 204)
+    place.add_page("example.org/c.xml", "<sale/>", type="BASIC_HOST", contentType="XML", note="a sale")
+
+    def exported(query: str) -> list[Any]:
+        answer = place.ask("GET", f"/export?kind=page&{query}", 200)
+        assert answer.headers["Content-Disposition"] == 'attachment; filename="shop-pages.yaml"'
+        assert answer.headers["Content-Type"] == "application/yaml"
+        found: list[Any] = yaml.safe_load(answer.content)["pages"]
+        return found
+
+    queries = "sort=-source q=SALE&sort=source tag=sale change=added change=removed type=BASIC_HOST q=none"
+    for query in queries.split():
+        listed = place.get(f"/draft/pages?{query}")["items"]
+        shown = [item for item in listed if "removed" in query or item["change"] != "removed"]
+        found = exported(f"at=draft&{query}")
+        assert [each["path"] for each in found] == [each["path"] for each in shown], query
+        assert [each["content"] for each in found] == [each["content"] for each in shown], query
+    assert [each["path"] for each in exported("format=yaml&sort=-source")] == ["/gone.txt", "/b.txt"]  # published
+    place.refused("GET", "/export?kind=page&change=added", 400, "bad_request")
+    for query in ("format=tsv", "format=json", "status=301", "type=REGEX"):
+        place.refused("GET", f"/export?kind=page&{query}", 400, "bad_parameter")
+    place.refused("GET", "/export?kind=redirect&format=json", 400, "bad_parameter")
+    place.refused("GET", "/export?kind=pages", 400, "bad_parameter")
+
+
+def test_an_export_has_the_content_of_a_page_that_is_a_file_of_its_own(place: Place, tmp_path: Path) -> None:
+    clone = Clone.of(place.repository, tmp_path / "clone")
+    clone.write("shop/pages/a.txt", "the text\n")
+    text = "pages:\n  - {type: BASIC, path: /a.txt, file: pages/a.txt, contentType: TEXT_PLAIN}\n"
+    place.wait_for(clone.publish("shop/pages.yaml", text))
+    assert yaml.safe_load(place.ask("GET", "/export?kind=page", 200).content) == {
+        "pages": [page("/a.txt", "the text\n")]
+    }
+
+
+def test_each_form_needs_the_grants_for_its_records(place: Place) -> None:
+    readers = {kind: place.holder((kind, "read")) for kind in ("redirect", "page")}
+    for kind, other in (("redirect", "page"), ("page", "redirect")):
+        readers[kind].ask("GET", f"/export?kind={kind}", 200)
+        readers[kind].refused("GET", f"/export?kind={other}", 403, "forbidden")
+        readers[kind].refused("GET", "/export?format=json", 403, "forbidden")
+        readers[kind].refused("GET", f"/export?kind={kind}&at=draft", 403, "forbidden")
+    readers["redirect"].ask("GET", "/export", 200)
+    readers["page"].refused("GET", "/export", 403, "forbidden")
 
 
 def test_a_file_over_the_limit_is_413_before_it_is_read(place: Place) -> None:

@@ -1,21 +1,23 @@
 """Bulk import into a draft, and export of any revision."""
 
-from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import NamedTuple
 
 import orjson
 from falcon.asgi import Request, Response
 
 from api.errors import ApiError, bad_request
-from api.http.guard.access import author_of, grants, heavy, require
+from api.http.guard.access import author_of, grants, grants_any, heavy, require
 from api.http.guard.content_body import check_file
 from api.http.guard.revision_access import resolve_readable_revision
-from api.http.request.parameters import read_draft_name, read_flag, read_text
+from api.http.request.parameters import read_draft_name, read_flag, read_text, read_word
 from api.http.request.record_query import read_record_query
 from api.http.request.upload import read_upload
 from api.runtime.handover import Handover
 from api.runtime.jobs.background import run_in_process
+from content.changes.diff import item_kind
 from content.formats.tsv import read_rows, write_rows
-from content.records.record import Redirect
+from content.records.record import Page, Record, Redirect
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.importing import ImportOptions
@@ -54,6 +56,14 @@ class Import:
         resp.media = report
 
 
+class ExportRequest(NamedTuple):
+    """The wanted part of an export: a format, and the records of some kinds that match a query."""
+
+    format: str
+    kinds: tuple[Kind, ...]
+    query: Query
+
+
 class Export:
     """A revision of a project as a file."""
 
@@ -61,31 +71,40 @@ class Export:
         self._store = store
 
     @heavy
-    @grants("redirect", "read")
+    @grants_any(("redirect", "read"), ("page", "read"))
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Export a revision (`?at=`) by `?format=`: `tsv` (redirects, as for import), `json` (all), `yaml` (redirects).
+        """Export a revision (`?at=`) by `?format=`: `tsv` (as for import) or `yaml` of a `?kind=`, or `json` (all).
 
-        The filters and `sort` of the draft's redirects apply to `tsv` and `yaml`.
+        The filters and `sort` of the draft's records apply to `tsv` and `yaml`.
         """
-        wanted = read_text(req, "format") or "tsv"
-        if wanted not in _FORMATS:
-            raise bad_request(f"'format' must be one of {', '.join(_FORMATS)}.", "bad_parameter")
-        query = read_record_query(req, Kind.REDIRECTS)
-        if wanted == "json":
-            if query != EVERYTHING:
-                raise bad_request(
-                    "A filter or order needs the format tsv or yaml: json is all content.", "bad_parameter"
-                )
-            require(req, "page", "read", namespace, project)
+        wanted = _read_request(req)
         at = read_text(req, "at") or PUBLISHED
-        for resource in ["redirect", "page"] if wanted == "json" else ["redirect"]:
+        for resource in map(item_kind, wanted.kinds):
+            require(req, resource, "read", namespace, project)
             at = await resolve_readable_revision(req, self._store, resource, namespace, project, at)
-        media_type, _ = _FORMATS[wanted]
         resp.data = await run_in_process(
-            export_bytes, self._store, namespace, project, wanted, at, read_draft_name(req), query
+            export_bytes, self._store, namespace, project, wanted, at, read_draft_name(req)
         )
-        resp.content_type = media_type
-        resp.set_header("Content-Disposition", f'attachment; filename="{project}.{wanted}"')
+        resp.content_type = _MEDIA_TYPES[wanted.format]
+        name = f"{project}-pages" if wanted.kinds == (Kind.PAGES,) else project
+        resp.set_header("Content-Disposition", f'attachment; filename="{name}.{wanted.format}"')
+
+
+def _read_request(req: Request) -> ExportRequest:
+    kind = read_word(req, "kind", {item_kind(each): each for each in Kind})
+    default = "yaml" if kind is Kind.PAGES else "tsv"
+    wanted = read_word(req, "format", {each: each for each in _MEDIA_TYPES}) or default
+    query = read_record_query(req, kind or Kind.REDIRECTS)
+    if wanted == "json":
+        if kind or query != EVERYTHING:
+            message = "A kind, filter or order needs the format tsv or yaml: json is all content."
+            raise bad_request(message, "bad_parameter")
+        return ExportRequest(wanted, tuple(Kind), query)
+    if kind is Kind.PAGES and wanted == "tsv":
+        raise bad_request("Pages need the format yaml: a line of tsv cannot hold their content.", "bad_parameter")
+    if kind is Kind.PAGES and query.status:
+        raise bad_request("Pages have no status. Leave out 'status'.", "bad_parameter")
+    return ExportRequest(wanted, (kind or Kind.REDIRECTS,), query)
 
 
 def import_bytes(
@@ -102,33 +121,24 @@ def import_bytes(
     return report, bool(plan.wrong) and stops and not options.dry_run
 
 
-def export_bytes(
-    store: Store, namespace: str, project: str, wanted: str, at: str, draft: str, query: Query = EVERYTHING
-) -> bytes:
-    """Return a revision as a file's bytes, of the redirects that match; runs in a pool process."""
-    redirects = [
-        record
-        for record in store.revisions.records(namespace, project, Kind.REDIRECTS, at, draft, query)
-        if isinstance(record, Redirect)
-    ]
-    if wanted == "json":
-        pages = store.revisions.records(namespace, project, Kind.PAGES, at, draft)
-        return orjson.dumps(
-            {"redirects": [each.fields() for each in redirects], "pages": [each.fields() for each in pages]}
-        )
-    return _FORMATS[wanted][1](redirects)
+def export_bytes(store: Store, namespace: str, project: str, wanted: ExportRequest, at: str, draft: str) -> bytes:
+    """Return a revision as a file's bytes, of the records that match; runs in a pool process."""
+    found = {kind: store.revisions.records(namespace, project, kind, at, draft, wanted.query) for kind in wanted.kinds}
+    if wanted.format == "json":
+        return orjson.dumps({kind.value: [each.fields() for each in records] for kind, records in found.items()})
+    [(kind, records)] = found.items()
+    if wanted.format == "tsv":
+        return b"".join(write_rows(each for each in records if isinstance(each, Redirect)))
+    return new_file(kind, [_with_content(each) for each in records], "flow" if kind is Kind.REDIRECTS else "block")
 
 
-def _tsv(redirects: Iterable[Redirect]) -> bytes:
-    return b"".join(write_rows(redirects))
+def _with_content(record: Record) -> Record:
+    """Return a record without the name of a content file: an export is one file."""
+    return replace(record, content_file="") if isinstance(record, Page) else record
 
 
-def _yaml(redirects: Iterable[Redirect]) -> bytes:
-    return new_file(Kind.REDIRECTS, list(redirects), "flow")
-
-
-_FORMATS: dict[str, tuple[str, Callable[[Iterable[Redirect]], bytes]]] = {
-    "tsv": ("text/tab-separated-values; charset=utf-8", _tsv),
-    "json": ("application/json", _tsv),
-    "yaml": ("application/yaml", _yaml),
+_MEDIA_TYPES = {
+    "tsv": "text/tab-separated-values; charset=utf-8",
+    "json": "application/json",
+    "yaml": "application/yaml",
 }

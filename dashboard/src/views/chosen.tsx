@@ -7,12 +7,12 @@ import { Badge, Button, Field, Select } from "../components/basics.tsx";
 import { FormDialog, Refusal, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
+import { filtersOf, isKept, showsRemoved, type RecordKind as Kind } from "../state/filters.ts";
 import { changeDraft, fileOf, keepPage, P, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 import { STATUSES } from "./redirect_editor.tsx";
 import { shownValue } from "./replace.tsx";
 
-type Kind = "redirect" | "page";
 type Item = Redirect | Page;
 type Body = components["schemas"]["draft-replace.schema"];
 type Result = components["schemas"]["draft-replace-result.schema"];
@@ -21,13 +21,9 @@ type Wanted = Pick<Body, "set"> | Pick<Body, "remove">;
 
 const SHOWN = 20; // records of a preview
 const MOST_STEPS = 20; // of an Undo: one for all records that had the same values
-const FILTERS = ["q", "type", "status", "tag", "change"] as const;
 
 /** Return the filters of a table as a call for all that match takes them; null where it takes none of them. */
-export function filtersOf(query: URLSearchParams): Record<string, string> | null {
-  const given = FILTERS.map((name) => [name, query.get(name) ?? ""] as const).filter(([, text]) => text);
-  return query.get("change") === "removed" ? null : Object.fromEntries(given);
-}
+const changeable = (kind: Kind, query: URLSearchParams): Record<string, string> | null => (showsRemoved(query) ? null : filtersOf(kind, query));
 
 export interface Choosing<T> {
   items: readonly T[];
@@ -41,10 +37,10 @@ export interface Choosing<T> {
 }
 
 /** Hold what is chosen in a table of `shown` items. Other filters end a choice of all that match. */
-export function useChosen<T extends Item>(shown: readonly T[], query: URLSearchParams): Choosing<T> {
+export function useChosen<T extends Item>(kind: Kind, shown: readonly T[], query: URLSearchParams): Choosing<T> {
   const [chosen, setChosen] = useState<ReadonlyMap<string, T>>(new Map());
   const [allOf, setAllOf] = useState("");
-  const filters = JSON.stringify(filtersOf(query));
+  const filters = JSON.stringify(changeable(kind, query));
   const all = allOf === filters;
   const marked = useMemo(() => new Set(all ? shown.map((item) => item.id) : chosen.keys()), [chosen, all, shown]);
   const choose = (items: readonly T[], on: boolean): void => {
@@ -84,9 +80,9 @@ export function Chosen({ of, kind, choosing, total, query }: ChosenProps): JSX.E
   const [tags, setTags] = useState(false);
   const { all, clear } = choosing;
   const items: readonly Item[] = choosing.items;
-  const kept = items.filter((each) => each.change !== "removed");
+  const kept = items.filter(isKept);
   const number = all ? total : items.length;
-  const where = filtersOf(query);
+  const where = changeable(kind, query);
   /** Look at what would change; of rows that were chosen one by one, do it at once. */
   const change = (wanted: Wanted): void => call.run(async () => {
     const body: Body = { ...wanted, kinds: [kind], ...(all ? { where: where ?? {} } : { ids: kept.map((each) => each.id) }) };
@@ -119,7 +115,7 @@ export function Chosen({ of, kind, choosing, total, query }: ChosenProps): JSX.E
         <Button disabled={call.busy || !status || kept.length === 0} onClick={() => change({ set: { status: status as Redirect["status"] } })}>Set the status</Button>
       </span>}
       <Button disabled={call.busy || kept.length === 0} onClick={() => setTags(true)}>Tags …</Button>
-      <Button onClick={() => keepPage({ replace: "1" })}>Replace in them …</Button>
+      <Button disabled={kept.length === 0} onClick={() => keepPage({ replace: "1" })}>Replace in them …</Button>
       {!all && items.some((each) => each.change) && <Button disabled={call.busy} onClick={discard}>Discard their changes</Button>}
       <Button kind="danger" disabled={call.busy || kept.length === 0} onClick={() => change({ remove: true })}>{all ? "Delete …" : "Delete"}</Button>
       <Button onClick={clear}>Choose none</Button>

@@ -2,7 +2,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get, post, put, remove } from "../api/client.ts";
-import { fillPath } from "../api/paths.ts";
 import { preview } from "../state/preview.ts";
 import type { components } from "../api/schema.d.ts";
 import { Button, Empty, Failure, Field, Long, Select } from "../components/basics.tsx";
@@ -13,6 +12,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
 import { withoutField } from "../state/faults.ts";
+import { filtersOf, shownBy, showsRemoved } from "../state/filters.ts";
 import { useLoad } from "../state/load.ts";
 import { ifMatch, isAboutDraft, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type DraftChange, type Of, type Page } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
@@ -21,6 +21,7 @@ import { Sign } from "./changes.tsx";
 import { undoRemoval } from "./discard.ts";
 import { ReviewWarning } from "./draft_choice.tsx";
 import { Chosen, useChosen } from "./chosen.tsx";
+import { exportPath, ExportLinks } from "./export_links.tsx";
 import { Tag } from "./redirects.tsx";
 import { ReplaceDialog } from "./replace.tsx";
 import { Theirs, useTheirs } from "./theirs.tsx";
@@ -66,18 +67,15 @@ export default function PagesView({ params }: ViewProps): JSX.Element {
 function List({ of }: { of: Of }): JSX.Element {
   const { query } = place.value;
   const value = (name: string): string => query.get(name) ?? "";
-  const wanted = {
-    ...Object.fromEntries(["q", "type", "change", "tag", "sort"].map((name) => [name, value(name)] as const).filter(([, text]) => text)),
-    limit: PAGE, offset: offset(),
-  };
+  const wanted = { ...shownBy("page", query), limit: PAGE, offset: offset() };
   const found = useLoad(`${keyOf(of)}?${JSON.stringify(wanted)}`, (signal) => get(`${P}/draft/pages`, { path: of, query: wanted, signal }), isAboutDraft(of), { keep: "pages" });
-  const choosing = useChosen(found.data?.items ?? NONE, query);
+  const choosing = useChosen("page", found.data?.items ?? NONE, query);
   const writes = may(of, "page", "write");
-  useCommands(`pages ${String(writes)}`, () => (writes ? [
+  useCommands(`pages ${String(writes)} ${String(showsRemoved(query))}`, () => (writes ? [
     { name: "Add a page", keys: "n", run: () => keepPage({ edit: "new" }) },
-    { name: "Search and replace in the pages", keys: "r", run: () => keepPage({ replace: "1" }) },
+    ...(showsRemoved(query) ? [] : [{ name: "Search and replace in the pages", keys: "r", run: () => keepPage({ replace: "1" }) }]),
   ] : []));
-  const filtered = ["q", "type", "change", "tag"].some(value);
+  const filtered = Object.keys(filtersOf("page", query)).length > 0;
   return (
     <>
       <div class="filters" role="search">
@@ -85,7 +83,7 @@ function List({ of }: { of: Of }): JSX.Element {
         <Select label="Type" value={value("type")} options={TYPE_FILTER} onChange={(type) => ask({ type })} />
         {!preview.value && <Select label="Change in the draft" value={value("change")} options={CHANGED} onChange={(change) => ask({ change })} />}
         {value("tag") && <Button onClick={() => ask({ tag: "" })}>Tag: {value("tag")} ×</Button>}
-        {writes && <Button onClick={() => keepPage({ replace: "1" })}>Replace …</Button>}
+        {writes && !showsRemoved(query) && <Button onClick={() => keepPage({ replace: "1" })}>Replace …</Button>}
         {writes && <Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a page</Button>}
       </div>
       {choosing.items.length > 0 && <Chosen of={of} kind="page" choosing={choosing} total={found.data?.total ?? 0} query={query} />}
@@ -95,13 +93,15 @@ function List({ of }: { of: Of }): JSX.Element {
           <Table label="Pages" byPlace columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.path}
             {...(writes ? { chosen: choosing.marked, onChoose: choosing.choose } : {})} />
           <PageLinks total={found.data.total} />
-          {may(of, "redirect", "read") && <p class="export quiet">Export all, with the redirects, as <a download={`${of.project}.json`} href={fillPath(`${P}/export`, { ...of }, { format: "json", at: "draft", draft: of.draft })}>JSON</a></p>}
+          <ExportLinks of={of} kind="page" query={query}>
+            {may(of, "redirect", "read") && <span>or all, with the redirects, as <a download={`${of.project}.json`} href={exportPath(of, { format: "json", at: "draft" })}>JSON</a></span>}
+          </ExportLinks>
         </>
         : filtered
           ? <Empty title="No page fits"><p>Change the search, or <a href={viewPath(of, "pages")}>show all pages</a>.</p></Empty>
           : <Empty title="No pages yet"><p>A page is a small text that agents serve, such as robots.txt.</p></Empty>)}
       {value("edit") && <Editor of={of} name={value("edit")} />}
-      {value("replace") && <ReplaceDialog of={of} kind="page" ids={choosing.all ? [] : choosing.items.map((each) => each.id)} where={query} close={() => keepPage({ replace: "" })} />}
+      {value("replace") && <ReplaceDialog of={of} kind="page" choosing={choosing} query={query} close={() => keepPage({ replace: "" })} />}
     </>
   );
 }

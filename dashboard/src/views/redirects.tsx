@@ -6,13 +6,14 @@ import { preview } from "../state/preview.ts";
 import { Button, Empty, Failure, Long, Select } from "../components/basics.tsx";
 import { isRegex } from "../components/regex.tsx";
 import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
-import { fillPath } from "../api/paths.ts";
 import { useCommands } from "../state/commands.ts";
+import { filtersOf, shownBy, showsRemoved } from "../state/filters.ts";
 import { readAhead, useLoad } from "../state/load.ts";
 import { CODES, isAboutDraft, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type Of, type Redirect } from "../state/project.ts";
 import { ask, place, withQuery } from "../state/router.ts";
 import { Sign } from "./changes.tsx";
 import { Chosen, useChosen } from "./chosen.tsx";
+import { ExportLinks } from "./export_links.tsx";
 import { RedirectEditor } from "./redirect_editor.tsx";
 import { ReplaceDialog } from "./replace.tsx";
 import type { ViewProps } from "./view.ts";
@@ -24,7 +25,6 @@ const STATUSES = [["", "All statuses"], ["301", "301 Moved permanently"], ["302"
 const CHANGED = [["", "All rules"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
 
 const KEEP = "redirects";
-const FORMATS = [["tsv", "tab-separated text"], ["yaml", "YAML"]] as const;
 
 const COLUMNS: readonly Column<Redirect>[] = [
   { name: "Source", sort: "source", class: "url", cell: (item, open) => <a class="row-link" href={open(item.id)}><Long text={item.source} regex={isRegex(item.type)} /></a> },
@@ -53,17 +53,16 @@ export default function Redirects({ params }: ViewProps): JSX.Element {
 function List(of: Of): JSX.Element {
   const { query } = place.value;
   const value = (name: string): string => query.get(name) ?? "";
-  const shown = shownBy(query);
   const found = useLoad(...callOf(of, query), isAboutDraft(of), { keep: KEEP });
   const ahead = (next: URLSearchParams): void => readAhead(KEEP, ...callOf(of, next));
-  const choosing = useChosen(found.data?.items ?? NONE, query);
+  const choosing = useChosen("redirect", found.data?.items ?? NONE, query);
   const edited = found.data?.items.find((item) => item.id === value("edit"));
   const writes = may(of, "redirect", "write");
-  useCommands(`redirects ${String(writes)}`, () => (writes ? [
+  useCommands(`redirects ${String(writes)} ${String(showsRemoved(query))}`, () => (writes ? [
     { name: "Add a redirect", keys: "n", run: () => keepPage({ edit: "new" }) },
-    { name: "Search and replace in the redirects", keys: "r", run: () => keepPage({ replace: "1" }) },
+    ...(showsRemoved(query) ? [] : [{ name: "Search and replace in the redirects", keys: "r", run: () => keepPage({ replace: "1" }) }]),
   ] : []));
-  const filtered = ["q", "type", "status", "change", "tag"].some(value);
+  const filtered = Object.keys(filtersOf("redirect", query)).length > 0;
   return (
     <>
       <div class="filters" role="search">
@@ -72,7 +71,7 @@ function List(of: Of): JSX.Element {
         <Select label="Status" value={value("status")} options={STATUSES} onChange={(status) => ask({ status })} />
         {!preview.value && <Select label="Change in the draft" value={value("change")} options={CHANGED} onChange={(change) => ask({ change })} />}
         {value("tag") && <Button onClick={() => ask({ tag: "" })}>Tag: {value("tag")} ×</Button>}
-        {writes && <Button onClick={() => keepPage({ replace: "1" })}>Replace …</Button>}
+        {writes && !showsRemoved(query) && <Button onClick={() => keepPage({ replace: "1" })}>Replace …</Button>}
         {writes && <Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a redirect</Button>}
       </div>
       {choosing.items.length > 0 && <Chosen of={of} kind="redirect" choosing={choosing} total={found.data?.total ?? 0} query={query} />}
@@ -82,30 +81,19 @@ function List(of: Of): JSX.Element {
           <Table label="Redirects" byPlace columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.source} ahead={ahead}
             {...(writes ? { chosen: choosing.marked, onChoose: choosing.choose } : {})} />
           <Pages total={found.data.total} ahead={ahead} />
-          <p class="export quiet">Export {filtered ? "what is shown" : "all"} as {FORMATS.map(([format, text]) => <a key={format} download={`${of.project}.${format}`} href={exportOf(of, format, shown)}>{text}</a>)}</p>
+          <ExportLinks of={of} kind="redirect" query={query} />
         </>
         : filtered
           ? <Empty title="No redirect fits"><p>Change the search, or <a href={viewPath(of)}>show all redirects</a>.</p></Empty>
           : <Empty title="No redirects yet"><p>{preview.value ? "Write one into a file of the folder, and save it." : "Add one here, import a file, or push to the repository."}</p></Empty>)}
       {value("edit") && <RedirectEditor of={of} name={value("edit")} known={edited} />}
-      {value("replace") && <ReplaceDialog of={of} kind="redirect" ids={choosing.all ? [] : choosing.items.map((each) => each.id)} where={query} close={() => keepPage({ replace: "" })} />}
+      {value("replace") && <ReplaceDialog of={of} kind="redirect" choosing={choosing} query={query} close={() => keepPage({ replace: "" })} />}
     </>
   );
 }
 
 /** The key and the call of the list that a query asks for. */
 function callOf(of: Of, query: URLSearchParams): [key: string, read: (signal: AbortSignal) => Promise<RedirectList>] {
-  const wanted = { ...shownBy(query), limit: PAGE, offset: offset(query) };
+  const wanted = { ...shownBy("redirect", query), limit: PAGE, offset: offset(query) };
   return [`${keyOf(of)}?${JSON.stringify(wanted)}`, (signal) => get(`${P}/draft/redirects`, { path: of, query: wanted, signal })];
-}
-
-/** The address of a file with all that the table has, on this page of it and the others. */
-function exportOf(of: Of, format: string, shown: Record<string, string>): string {
-  return fillPath(`${P}/export`, { ...of }, { format, at: "draft", draft: of.draft, ...shown });
-}
-
-function shownBy(query: URLSearchParams): Record<string, string> {
-  const names = ["q", "type", "status", "change", "tag", "sort"];
-  const given = names.map((name) => [name, query.get(name) ?? ""] as const).filter(([, text]) => text);
-  return Object.fromEntries(given);
 }

@@ -8,8 +8,10 @@ import { Check, Choice, FormDialog, Refusal, useCall } from "../components/form.
 import { CodeField } from "../components/text_editor.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
-import { P, type Of } from "../state/project.ts";
+import { filtersOf, isKept, showsRemoved, type RecordKind } from "../state/filters.ts";
+import { P, type Of, type Page, type Redirect } from "../state/project.ts";
 import { plural } from "../state/words.ts";
+import type { Choosing } from "./chosen.tsx";
 import { Difference } from "./differences.tsx";
 
 type Body = components["schemas"]["draft-replace.schema"];
@@ -21,25 +23,48 @@ const FIELDS = {
   redirect: [["target", "Target"], ["source", "Source"], ["note", "Note"], ["tags", "Tags"]],
   page: [["content", "Content"], ["path", "Path"], ["note", "Note"], ["tags", "Tags"]],
 } as const;
-const FILTERS = ["q", "type", "status", "tag", "change"] as const;
 
 interface ReplaceProps {
   of: Of;
-  kind: "redirect" | "page";
+  kind: RecordKind;
   /** The chosen records; without any, those that the filters of the table select. */
-  ids: readonly string[];
-  where: URLSearchParams;
+  choosing: Choosing<Redirect> | Choosing<Page>;
+  query: URLSearchParams;
   close: () => void;
 }
 
-export function ReplaceDialog({ of, kind, ids, where, close }: ReplaceProps): JSX.Element {
+/** The records in which a text is replaced: those with the ids, or all that the filters select. */
+interface Scope {
+  ids: readonly string[];
+  filters: Record<string, string>;
+  text: string;
+}
+
+export function ReplaceDialog({ choosing, query, ...rest }: ReplaceProps): JSX.Element {
+  const { kind, close } = rest;
+  const chosen: readonly (Redirect | Page)[] = choosing.all ? [] : choosing.items;
+  const ids = chosen.filter(isKept).map((each) => each.id);
+  const filters = filtersOf(kind, query);
+  if (chosen.length ? ids.length === 0 : showsRemoved(query)) {
+    return (
+      <FormDialog title="Search and replace" dirty={false} onClose={close} class="wide">
+        <p>{chosen.length ? `The draft removes the ${kind}s that you chose` : `The table shows the ${kind}s that the draft removes`}: nothing can be replaced in them.</p>
+        <p class="actions"><Button onClick={close}>Close</Button></p>
+      </FormDialog>
+    );
+  }
+  const removed = chosen.length > ids.length ? `, without ${plural(chosen.length - ids.length, `removed ${kind}`)}` : "";
+  const text = chosen.length ? `the ${plural(ids.length, kind)} that you chose${removed}` : Object.keys(filters).length ? "what the table shows" : `all ${kind}s of the draft`;
+  return <Replacement {...rest} scope={{ ids, filters, text }} />;
+}
+
+function Replacement({ of, kind, scope: { ids, filters, text: scope }, close }: Pick<ReplaceProps, "of" | "kind" | "close"> & { scope: Scope }): JSX.Element {
   const [find, setFind] = useState("");
   const [replacement, setReplacement] = useState("");
   const [field, setField] = useState<string>(FIELDS[kind][0][0]);
   const [regex, setRegex] = useState(false);
   const [preview, setPreview] = useState<{ found: Preview; body: Body } | null>(null);
   const call = useCall(["find", "replace"]);
-  const filters = Object.fromEntries(FILTERS.map((name) => [name, where.get(name) ?? ""] as const).filter(([, text]) => text));
   const body: Body = {
     find, replace: replacement, regex, fields: [field] as NonNullable<Body["fields"]>, kinds: [kind],
     ...(ids.length ? { ids: [...ids] } : { where: filters }),
@@ -66,7 +91,6 @@ export function ReplaceDialog({ of, kind, ids, where, close }: ReplaceProps): JS
     toast(`Replaced in ${plural(preview.found.total, kind)} of the draft.`);
     close();
   }, "the text is replaced in the draft");
-  const scope = ids.length ? `the ${plural(ids.length, kind)} that you chose` : Object.keys(filters).length ? "what the table shows" : `all ${kind}s of the draft`;
   return (
     <FormDialog title="Search and replace" dirty={find !== ""} onClose={close} class="wide">
       <form class="form" onSubmit={look}>

@@ -7,10 +7,10 @@ import { Badge, Button, Select } from "../components/basics.tsx";
 import { Check, Refusal, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
-import { fillPath } from "../api/paths.ts";
 import { may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place } from "../state/router.ts";
 import { bytes, count, plural } from "../state/words.ts";
+import { exportPath } from "./export_links.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Report = components["schemas"]["import-report.schema"];
@@ -155,7 +155,7 @@ function Export({ of }: { of: Of }): JSX.Element {
       <div class="filters">
         <Select label="Format" value={format} options={FORMATS.filter(([name]) => name !== "json" || may(of, "page", "read"))} onChange={(name) => ask({ format: name })} />
         <Select label="State" value={at} options={STATES} onChange={(name) => ask({ at: name })} />
-        <a class="button" download={`${of.project}-${at}.${format}`} href={fillPath(`${P}/export`, { ...of }, { format, at, draft: of.draft })}>Download</a>
+        <a class="button" download={`${of.project}-${at}.${format}`} href={exportPath(of, { format, at })}>Download</a>
       </div>
     </section>
   );
