@@ -222,6 +222,15 @@ def has_entry(connection: Connection, event: str, request: str) -> bool:
     return connection.execute(query).first() is not None
 
 
+def list_versions(
+    connection: Connection, namespace: str, events: Collection[str], versions: Collection[str]
+) -> set[str]:
+    """Return those of the versions of a namespace about which there is an entry of one of these events."""
+    version = audit.c.detail["version"].as_string()
+    query = select(version).where(audit.c.namespace == namespace, audit.c.event.in_(events))
+    return set(connection.execute(query.where(version.in_(versions))).scalars())
+
+
 def list_entries(
     connection: Connection, limit: int, offset: int, audit_filter: AuditFilter = _ALL
 ) -> tuple[list[AuditEntry], int]:

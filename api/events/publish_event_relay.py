@@ -7,7 +7,7 @@ Events come from Git and not from requests: a publish by plain git gets one like
 right after the ref moved, the next relay records the event. All calls block; several workers may run them at once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -32,6 +32,7 @@ from gitstore.store.store import Store
 BATCH_SIZE = 100  # publishes, or changes of release, per transaction
 _FAR = 100  # commits of release without changes until its cursor is moved
 _NO_PUBLISH = EventCursor(0, "")
+_CHANGES = (AuditEvent.POLICY_CHANGED, AuditEvent.SIGNERS_CHANGED)
 _MOST_SIGNERS = 100  # that were added or removed, in an entry
 _OPERATOR = Actor(OPERATOR_KIND, None, OPERATOR_KIND)
 
@@ -114,8 +115,11 @@ class PublishEventRelay:
             known = _Unchanged(relayed, relayed.commit, 0)
         while known.until != manifest.commit:
             changes = self.store.publishes.release_changes(of.namespace, known.until, BATCH_SIZE)
-            known = _Unchanged(known.cursor, changes.until, known.passed + changes.passed)
-            if changes.found or known.passed >= _FAR:
+            is_apart = known.is_apart or changes.is_apart
+            found = self._without_recorded(of.namespace, changes.found) if is_apart else changes.found
+            changes = changes._replace(found=found)
+            known = _Unchanged(known.cursor, changes.until, known.passed + changes.passed, is_apart)
+            if found or (known.passed >= _FAR and not is_apart):
                 if not self._move_release(of, known.cursor, changes):
                     return
                 known = _Unchanged(EventCursor(0, changes.until), changes.until, 0)
@@ -140,6 +144,14 @@ class PublishEventRelay:
                 for entry in _change_entries(now, of.namespace, change, account):
                     audit.record(connection, entry)
         return True
+
+    def _without_recorded(self, namespace: str, found: Sequence[ReleaseChange]) -> Sequence[ReleaseChange]:
+        """Leave out the changes that another node has recorded; to record one moves the cursor."""
+        if not found:
+            return found
+        with self.reader.reading() as connection:
+            recorded = audit.list_versions(connection, namespace, _CHANGES, [each.commit for each in found])
+        return [each for each in found if each.commit not in recorded]
 
     def forget_deleted(self, present: Iterable[str]) -> None:
         """Put away the records of namespaces that were archived by a process that died before it did so."""
@@ -226,11 +238,15 @@ class PublishEventRelay:
 
 
 class _Unchanged(NamedTuple):
-    """The cursor of release, and the commit up to which no commit after it has a change, with their number."""
+    """The cursor of release, and the commit up to which no commit after it has a change, with their number.
+
+    `is_apart` where this node does not have the commit of the cursor: another node, which is ahead of it, moved the cursor.
+    """
 
     cursor: EventCursor
     until: str
     passed: int
+    is_apart: bool = False
 
 
 class _Relayed(NamedTuple):

@@ -12,7 +12,7 @@ from gitstore.errors import Broken
 from gitstore.git.repository import CommitInfo, Repository, TreeEntry
 from gitstore.history.history import CommitFields, read_commit_fields
 from gitstore.history.pristine import is_pristine
-from gitstore.history.rewinds import current_release
+from gitstore.history.rewinds import continues_from, current_release
 from gitstore.layout import PROJECT_FILE, BlobId, CommitId, TreeId
 from gitstore.publish.signers_change import SignersChange, find_signers_change
 from gitstore.yamlfiles.project_file import ProjectFile, default_policy, load_project, policy_of
@@ -42,17 +42,22 @@ class ReleaseChange(NamedTuple):
 
 
 class ReleaseChanges(NamedTuple):
-    """The changes of some commits, oldest first, the commit up to which all are known, and the number of commits up to it."""
+    """The changes of some commits, oldest first, the commit up to which all are known, and the number of commits up to it.
+
+    `is_apart` where the repository does not have the commit that was asked about: another node with the same database has it.
+    """
 
     found: Sequence[ReleaseChange]
     until: CommitId
     passed: int = 0
+    is_apart: bool = False
 
 
-def list_release_changes(compiler: Compiler, since: str, limit: int) -> ReleaseChanges:
+def list_release_changes(compiler: Compiler, since: str, limit: int, *, has_source: bool = False) -> ReleaseChanges:
     """Return the next changes in the commits of release after `since`, at most `limit`; from the first one if it is empty.
 
     Where release does not continue from there, its present state is compared with that of `since`, as far as that is known.
+    With an upstream that is the source, a release behind `since` was not moved back: another node was first, and a sync brings it there.
     From nothing, such as the first commit of a namespace, a history that takes its place begins: each of its commits counts.
     """
     repository, tip = compiler.repository, current_release(compiler)
@@ -62,7 +67,11 @@ def list_release_changes(compiler: Compiler, since: str, limit: int) -> ReleaseC
             break
         ahead.append(info.id)
     else:
-        if since and not _is_nothing(repository, CommitId(since)):
+        if since and not repository.has(CommitId(since)):
+            return ReleaseChanges([], tip, len(ahead), is_apart=True)
+        if since and has_source and continues_from(repository, CommitId(since), tip):
+            return ReleaseChanges([], CommitId(since))
+        if since and not is_pristine(repository, CommitId(since)):
             return ReleaseChanges([*_find_moved(repository, CommitId(since), repository.commit(tip))], tip, len(ahead))
     found = list[ReleaseChange]()
     for passed, commit in enumerate(reversed(ahead), 1):
@@ -73,14 +82,9 @@ def list_release_changes(compiler: Compiler, since: str, limit: int) -> ReleaseC
     return ReleaseChanges(found, tip, len(ahead))
 
 
-def _is_nothing(repository: Repository, commit: CommitId) -> bool:
-    return repository.has(commit) and is_pristine(repository, commit)
-
-
 def _find_moved(repository: Repository, since: CommitId, tip: CommitInfo) -> Iterator[ReleaseChange]:
-    if repository.has(since):
-        for change in _find(repository, repository.commit(since).tree, tip):
-            yield change._replace(rewound_from=since)
+    for change in _find(repository, repository.commit(since).tree, tip):
+        yield change._replace(rewound_from=since)
 
 
 def _parent_tree(repository: Repository, info: CommitInfo) -> TreeId | None:

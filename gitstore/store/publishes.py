@@ -22,6 +22,7 @@ from gitstore.publish.publishing import PublishRequest, RollbackRequest
 from gitstore.publish.release_changes import ReleaseChanges, list_release_changes
 from gitstore.store.access import Component
 from gitstore.upstream.pull_branch import PullCommit, follow_merged, prepare_pull, push_pull, render_pull
+from gitstore.upstream.upstream_settings import read_settings
 from gitstore.wire.client.remote_errors import RemoteMoved
 
 _PULL_TRIES = 3
@@ -115,8 +116,10 @@ class Publishes(Component):
 
     def release_changes(self, namespace: str, since: str, limit: int) -> ReleaseChanges:
         """Return the changes of policies and signers in the commits of release after one, oldest first."""
+        upstream = read_settings(self._access.directory.namespace(namespace).repository)
         with self._access.reading(namespace) as compiler:
-            return list_release_changes(compiler, since, limit)
+            has_source = upstream is not None and upstream.is_source
+            return list_release_changes(compiler, since, limit, has_source=has_source)
 
     def read(self, namespace: str, project: str, word: str) -> tuple[PublishRecord, ChangesByKind, list[FileChange]]:
         """Read one publish with its changes, rule by rule, and the other files that it changed."""

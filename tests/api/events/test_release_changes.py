@@ -13,6 +13,8 @@ from api.db.tables import event_cursors
 from api.events import publish_event_relay
 from api.events.publish_event_relay import PublishEventRelay
 from gitstore.git.repository import Author
+from gitstore.store.store import create_store
+from gitstore.upstream.upstream_settings import UpstreamMode, UpstreamSettings, write_settings
 from tests.api.events.test_publish_event_relay import ADA, event_relay, made
 from tests.e2e.git import Clone, git
 from tests.ssh_keys import KeyMaker
@@ -238,3 +240,80 @@ def test_publishes_without_a_change_move_the_cursor_only_now_and_then(
     again = event_relay(relay.store.directory.root)
     relay_served(again)
     assert policies(relay) == [("shop", NONE, REQUIRED)]
+
+
+class Beside:
+    """Two nodes with one database: `first` is ahead, and `second` gets its commits later, as by an upstream."""
+
+    def __init__(self, first: PublishEventRelay, folder: Path) -> None:
+        self.first, self.source = first, first.store.directory.namespace("acme").repository
+        store = create_store(folder)
+        store.namespaces.create("acme", "", ADA)
+        self.second = PublishEventRelay(store, first.database, first.reader, first.clock, first.records)
+        self.repository = store.directory.namespace("acme").repository
+        write_settings(self.repository, UpstreamSettings(str(self.source), UpstreamMode.SOURCE))
+        git(self.repository, "fetch", "-q", str(self.source), "+release:release")
+        shutil.rmtree(store.directory.namespace("acme").compiled)
+
+    def relay_second(self, commit: str = "") -> None:
+        """Have the second node reach a commit, if one is given, and relay what it serves."""
+        if commit:
+            git(self.repository, "fetch", "-q", str(self.source), f"{commit}:refs/heads/release")
+        relay_served(self.second)
+
+
+@pytest.fixture
+def beside(relay: PublishEventRelay, tmp_path: Path) -> Beside:
+    return Beside(relay, tmp_path / "second")
+
+
+def changed(found: PublishEventRelay, count: int) -> list[str]:
+    """Change the policy so many times, and relay each change; return the commits."""
+    commits = list[str]()
+    for _ in range(count):
+        words = {"review": "optional" if len(policies(found)) % 2 else "required"}
+        commits.append(found.store.projects.change("acme", "shop", words, ADA).version)
+        relay_served(found)
+    return commits
+
+
+def test_a_node_that_is_behind_another_one_repeats_no_change(beside: Beside) -> None:
+    commits = changed(beside.first, 2)
+    beside.relay_second()  # it serves the state of before, and the cursor is ahead of it
+    for commit in commits:
+        beside.relay_second(commit)
+    assert [each.detail["version"] for each in entries(beside.first)] == commits
+    later = changed(beside.first, 1)
+    beside.relay_second(later[0])
+    assert [each.detail["version"] for each in entries(beside.first)] == commits + later
+
+
+def test_a_node_that_is_far_behind_another_one_repeats_no_change(
+    beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publish_event_relay, "_FAR", 1)
+    commits = changed(beside.first, 2)
+    beside.relay_second()
+    commits += changed(beside.first, 1)
+    beside.relay_second(commits[0])
+    beside.relay_second(commits[2])
+    assert [each.detail["version"] for each in entries(beside.first)] == commits
+
+
+def test_a_node_that_has_the_commits_of_another_one_but_does_not_serve_them_was_not_rewound(beside: Beside) -> None:
+    """It was killed between the push to the upstream and the move of release, or checks what it fetched."""
+    commits = changed(beside.first, 1)
+    git(beside.repository, "fetch", "-q", str(beside.source), f"{commits[0]}:refs/waypost/fetched")
+    beside.relay_second()
+    relay_served(beside.first)
+    beside.relay_second(commits[0])
+    assert [each.detail["version"] for each in entries(beside.first)] == commits
+
+
+def test_a_change_of_the_node_behind_is_recorded_beside_those_of_the_other_one(beside: Beside, tmp_path: Path) -> None:
+    commits = changed(beside.first, 1)
+    beside.relay_second()
+    commits.append(Clone.of(beside.source, tmp_path / "clone").publish("shop/project.yaml", "project: {}\n"))
+    beside.relay_second(commits[1])
+    relay_served(beside.first)
+    assert [each.detail["version"] for each in entries(beside.first)] == commits
