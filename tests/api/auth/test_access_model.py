@@ -171,7 +171,7 @@ class Access(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        """Create an administrator, and a user with own roles and a token of each kind, in an empty folder."""
+        """Create an administrator, two users with own roles, and a token of each kind, in an empty folder."""
         self.folder = TemporaryDirectory()
         self.here: World = world(Path(self.folder.name))
         self.model = Model()
@@ -181,6 +181,7 @@ class Access(RuleBasedStateMachine):
         self.create_role(0, "one", list(everywhere("redirect:*", "token:write")))
         self.create_role(0, "two", list(everywhere("role:write", "user:write")))
         self.create_user(0, ["one", "viewer"])
+        self.create_user(0, ["two"])
         self.log_in(1)
         self.create_token(0, list(everywhere("page:read")), "one", None)
         self.create_personal(0, 1, list(everywhere("redirect:read")), "one", 5)
@@ -396,6 +397,22 @@ class Access(RuleBasedStateMachine):
         """Rotate a token with an overlap, and wait for a part of it."""
         self.rotate(0, which, overlap, False)  # noqa: FBT003 - as above
         self.wait(2)
+
+    @rule()
+    def reach_beyond(self) -> None:
+        """Let each user rotate each token and take all roles from each account that hold more, in a valid session."""
+        for who, number in enumerate(self.model.accounts):
+            sessions = {each.user: place for place, each in enumerate(self.model.logins) if self.now < each.until}
+            if number not in sessions:
+                self.log_in(who)
+            by = 2 * sessions.get(number, len(self.model.logins) - 1) + 1
+            _, held, _ = self.caller(by)
+            for which, token in enumerate(self.model.tokens):
+                if not holds_all(held, self.model.given(token)):
+                    self.rotate(by, which, timedelta(0), False)  # noqa: FBT003 - as above
+            for which, account in enumerate(self.model.accounts.values()):
+                if not holds_all(held, [grant for role in account.roles for grant in self.model.grants_of_role(role)]):
+                    self.set_roles(by, which, [])
 
     @property
     def roles(self) -> CustomRoles:
