@@ -4,25 +4,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from content.checks.record_rules import record_problems
-from content.checks.set_rules import listed_problems, set_problems
+from content.checks.set_rules import listed_problems
 from content.formats.import_plan import ImportPlan, plan_import
 from content.formats.tsv import Row
 from content.matching.canonical import exact_key
 from content.matching.hashed_rules import HashedRules
 from content.matching.matcher import Matcher
 from content.matching.request import parse_key
-from content.matching.rule_book import RuleBook
 from content.records.problem import Problem
-from content.records.problem_codes import count_never_answering
 from content.records.record import Page, Placed, Redirect
 from content.records.vocabulary import Kind
 from gitstore.comparison.descriptions import count_text
-from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
+from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
-from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.drafts.drafts import DraftState, commit_workspace, project_tree, snapshot_of
 from gitstore.drafts.edits import Put
+from gitstore.drafts.import_lint import ImportFinding, is_lintable, lint_import
 from gitstore.drafts.import_order import ImportedRedirects
 from gitstore.drafts.workspace import Workspace
 from gitstore.git.after_commit import after_commit
@@ -51,7 +48,8 @@ class ImportResult:
     """The result of an import or a dry run; `head` is None where nothing was written.
 
     `never_answer` counts the rules that can never answer in the draft with the import, None where it is unknown;
-    `is_countable` tells that the draft is small enough to count them.
+    `is_countable` tells that the draft is small enough to count them. `findings` are those of a dry run, None where
+    they are unknown.
     """
 
     plan: ImportPlan
@@ -59,6 +57,7 @@ class ImportResult:
     files: Sequence[RewrittenFile] = ()
     never_answer: int | None = None
     is_countable: bool = False
+    findings: Sequence[ImportFinding] | None = None
 
 
 class PlannedImport(NamedTuple):
@@ -75,6 +74,21 @@ def plan_rows(compiler: Compiler, state: DraftState, rows: Iterable[Row], option
     return _check_together(snapshot, state, plan_import(_known(snapshot), rows, overwrite=options.overwrite))
 
 
+def preview_import(
+    compiler: Compiler, state: DraftState, planned: PlannedImport, options: ImportOptions
+) -> ImportResult:
+    """Return what an import would do to a draft; needs no lock."""
+    plan = planned.plan
+    lint = None if _is_refused(plan, options) else lint_import(compiler, snapshot_of(compiler, state), plan)
+    if lint is None:
+        return ImportResult(plan, None)
+    return ImportResult(plan, None, never_answer=lint.never_answer, findings=lint.findings)
+
+
+def _is_refused(plan: ImportPlan, options: ImportOptions) -> bool:
+    return plan.is_unreadable or bool(plan.wrong and not options.skip_errors)
+
+
 def import_rows(
     compiler: Compiler,
     transaction: Transaction,
@@ -89,10 +103,8 @@ def import_rows(
         again = planned.read.planned_again(_known(snapshot), overwrite=options.overwrite)
         planned = _check_together(snapshot, state, again)
     plan = planned.plan
-    if plan.is_unreadable or (plan.wrong and not options.skip_errors) or not (plan.wanted_count or options.dry_run):
+    if _is_refused(plan, options) or not plan.wanted_count:
         return ImportResult(plan, None)
-    if options.dry_run:
-        return ImportResult(plan, None, never_answer=_count_never_answering(compiler, snapshot, plan))
     workspace = Workspace(snapshot, transaction.blob, "flow", compiler.limits)
     workspace.apply(Put(Kind.REDIRECTS, row.fields) for row in plan.changed if row.fields)
     workspace.append_redirects(
@@ -104,12 +116,7 @@ def import_rows(
     if not plan.wrong and _has_no_content(snapshot):
         with after_commit("recording that the rules are valid"):  # otherwise the publish checks them
             compiler.record_validated(TreeId(str(project_tree(transaction, head, state.name.project))))
-    return ImportResult(plan, head, workspace.rewritten, is_countable=_is_countable(snapshot, plan))
-
-
-def _is_countable(snapshot: Snapshot, plan: ImportPlan) -> bool:
-    """Tell whether a project is small enough after an import to count the rules that can never answer."""
-    return sum(map(snapshot.count, Kind)) + plan.counts.added <= MAX_UNLINTED_RULES
+    return ImportResult(plan, head, workspace.rewritten, is_countable=is_lintable(snapshot, plan))
 
 
 def _has_no_content(snapshot: Snapshot) -> bool:
@@ -123,17 +130,6 @@ def _write_file(compiler: Compiler, transaction: Transaction, redirects: Sequenc
     blob = transaction.write_blob(data)
     compiler.store_segment(blob, written_rules(redirects, data))
     return blob
-
-
-def _count_never_answering(compiler: Compiler, snapshot: Snapshot, plan: ImportPlan) -> int | None:
-    """Count the rules that could never answer after the import; None where that would take long."""
-    if not _is_countable(snapshot, plan):
-        return None
-    if find_budget_problems(None, snapshot, compiler.limits):
-        return None
-    redirects, pages = list(ImportedRedirects(snapshot, snapshot.redirects(), plan)), snapshot.pages()
-    alone = [problem.at(each.file, each.line) for each in redirects for problem in record_problems(each.record)]
-    return count_never_answering([*alone, *set_problems(Matcher(RuleBook(redirects, pages)), redirects, pages)])
 
 
 def _known(snapshot: Snapshot) -> dict[str, Redirect]:

@@ -31,7 +31,7 @@ from gitstore.drafts.drafts import (
 from gitstore.drafts.edits import Edit, Patch, Put
 from gitstore.drafts.file_fixes import RuleFix, find_fixes
 from gitstore.drafts.fixing import DraftFixes, FindFixes, FixRequest, apply_fixes, list_fixes
-from gitstore.drafts.importing import ImportOptions, ImportResult, import_rows, plan_rows
+from gitstore.drafts.importing import ImportOptions, ImportResult, import_rows, plan_rows, preview_import
 from gitstore.drafts.listing import DraftRecord, DraftView, ItemPage, Query, Span, find_item, list_items
 from gitstore.drafts.reopening import reopen
 from gitstore.drafts.replacement_plan import ReplaceRequest
@@ -264,9 +264,12 @@ class Drafts(Component):
     def import_rows(
         self, namespace: str, name: DraftName, rows: Iterable[Row], options: ImportOptions, author: Author
     ) -> ImportResult:
-        """Import rows into a draft as one commit, or report the problems of the rows."""
+        """Import rows into a draft as one commit, or report the problems of the rows; a dry run writes nothing."""
         with self._access.reading(namespace) as reader:  # before the lock is taken
-            planned = plan_rows(reader, read_draft(reader.repository, name), rows, options)
+            state = read_draft(reader.repository, name)
+            planned = plan_rows(reader, state, rows, options)
+            if options.dry_run:
+                return preview_import(reader, state, planned, options)
         done = self._access.write(
             namespace,
             lambda compiler, opened: import_rows(compiler, opened, read_draft(opened, name), planned, options, author),

@@ -305,6 +305,28 @@ def test_a_file_is_looked_at_before_it_is_imported_and_its_errors_are_downloaded
     assert drafted(place) == {"/old": "/new", "/x": "/y"}
 
 
+def test_the_findings_of_a_file_are_listed_before_it_is_imported(world: World, new_page: Opens, tmp_path: Path) -> None:
+    place = world.place()
+    place.published("/old")
+    file = tmp_path / "rules.tsv"
+    chains = "".join(f"BASIC\t/chain/{number}\t/old\t301\n" for number in range(110))
+    file.write_text(f"type\tsource\ttarget\tstatus\nREGEX\t^/old$\t/y\t301\nBASIC\t/new\t/z\t301\n{chains}", "utf-8")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/transfer"))
+    page.get_by_label("File to import").set_input_files(file)
+    findings = page.get_by_role("region", name="Findings")
+    expect(findings.get_by_role("heading")).to_have_text("Findings 112")
+    first = findings.get_by_role("listitem").first
+    expect(first).to_contain_text("line 2")
+    expect(first).to_contain_text("^/old$")
+    expect(first).to_contain_text("never")
+    expect(findings.get_by_role("listitem")).to_have_count(100)
+    expect(findings.get_by_text("and 12 more")).to_be_visible()
+    assert violations(page) == []
+    page.get_by_role("button", name="Import into the draft").click()
+    page.get_by_text("Imported into the draft: 112 added").wait_for()
+
+
 def test_an_import_tells_how_much_is_sent_and_what_the_service_does(
     world: World, new_page: Opens, tmp_path: Path
 ) -> None:

@@ -113,6 +113,30 @@ def test_a_dry_run_reports_and_writes_nothing(place: Place) -> None:
     assert place.get("/draft")["head"] is None
 
 
+def test_a_dry_run_lists_what_the_checks_would_find_and_an_import_does_not(place: Place) -> None:
+    place.add("/old", "/next")
+    found = import_(place, f"{HEADER}BASIC\t/new\t/old\t301\nBASIC\t/next\t/end\t301\n", query="?dryRun=true")
+    assert found["findingsTotal"] == 2
+    row, rule = found["findings"]
+    message = row.pop("message")
+    assert message.startswith("the target is redirected again: /new → /old → /next → /end")
+    assert row == {"source": "/new", "line": 2, "column": 3, "code": "chain", "severity": "warning"}
+    assert (rule["source"], rule["file"], rule["line"], rule["code"]) == ("/old", "shop/redirects.yaml", 2, "chain")
+    writer = place.holder(("redirect", "write"), ("redirect", "read"))
+    withheld = import_(writer, f"{HEADER}BASIC\t/new\t/old\t301\n", query="?dryRun=true")["findings"]
+    assert [sorted(each) for each in withheld] == [["code", "column", "line", "message", "severity"]]
+    assert "/next" not in str(withheld)
+    assert "findings" not in import_(place, f"{HEADER}BASIC\t/new\t/old\t301\n")
+
+
+def test_of_many_findings_the_first_are_listed_and_all_counted(place: Place) -> None:
+    rows = "".join(f"BASIC\t/{number}\t/next\t301\n" for number in range(150))
+    found = import_(place, f"{HEADER}BASIC\t/next\t/end\t301\n{rows}", query="?dryRun=true")
+    assert found["findingsTotal"] == 150
+    assert [each["line"] for each in found["findings"]] == list(range(3, 103))
+    assert import_(place, MIXED, query="?dryRun=true")["findingsTotal"] is None  # nothing would be imported
+
+
 def test_existing_rules_are_kept_unless_they_are_to_be_overwritten(place: Place) -> None:
     place.add("/a", "/mine", note="keep", tags=["t"])
     place.add("/b", "/y", status="FOUND")

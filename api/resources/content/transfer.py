@@ -1,5 +1,6 @@
 """Bulk import into a draft, and export of any revision."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -7,19 +8,31 @@ import orjson
 from falcon.asgi import Request, Response
 
 from api.errors import ApiError, bad_request
-from api.http.guard.access import author_of, grants, grants_any, heavy, require
+from api.http.guard.access import (
+    author_of,
+    can_see_drafts,
+    grants,
+    grants_any,
+    heavy,
+    principal_of,
+    readable_kinds,
+    require,
+)
 from api.http.guard.content_body import check_file
 from api.http.guard.revision_access import resolve_readable_revision
 from api.http.request.parameters import read_draft_name, read_flag, read_text, read_word
 from api.http.request.record_query import read_record_query
 from api.http.request.upload import read_upload
+from api.http.response.redaction import redact_problems
 from api.runtime.handover import Handover
 from api.runtime.jobs.background import run_in_process
 from content.changes.diff import item_kind
 from content.formats.tsv import read_rows, write_rows
 from content.records.record import Page, Record, Redirect
 from content.records.vocabulary import Kind
+from gitstore.comparison.impact_view import MAX_SHOWN
 from gitstore.drafts.drafts import DraftName
+from gitstore.drafts.import_lint import ImportFinding
 from gitstore.drafts.importing import ImportOptions
 from gitstore.drafts.listing import EVERYTHING, Query
 from gitstore.drafts.revisions import PUBLISHED
@@ -48,7 +61,8 @@ class Import:
         upload = await read_upload(req, self._limit)
         await check_file(req, upload.data)
         data = Handover(upload.data)
-        done = await run_in_process(import_bytes, self._store, namespace, name, data, options, author_of(req))
+        readable = [kind for kind in readable_kinds(req, namespace, project) if _can_see(req, kind, namespace, project)]
+        done = await run_in_process(import_bytes, self._store, namespace, name, data, options, author_of(req), readable)
         report, is_refused = done
         if is_refused:
             message = "Some rows are invalid; nothing was imported. Fix them, or leave them out with skipErrors=true."
@@ -90,6 +104,10 @@ class Export:
         resp.set_header("Content-Disposition", f'attachment; filename="{name}.{wanted.format}"')
 
 
+def _can_see(req: Request, kind: Kind, namespace: str, project: str) -> bool:
+    return can_see_drafts(principal_of(req), item_kind(kind), namespace, project)
+
+
 def _read_request(req: Request) -> ExportRequest:
     kind = read_word(req, "kind", {item_kind(each): each for each in Kind})
     default = "yaml" if kind is Kind.PAGES else "tsv"
@@ -108,17 +126,35 @@ def _read_request(req: Request) -> ExportRequest:
 
 
 def import_bytes(
-    store: Store, namespace: str, name: DraftName, data: Handover, options: ImportOptions, author: Author
+    store: Store,
+    namespace: str,
+    name: DraftName,
+    data: Handover,
+    options: ImportOptions,
+    author: Author,
+    readable: Collection[Kind],
 ) -> tuple[dict[str, object], bool]:
     """Import a file's bytes; returns the report, and whether the import was refused. Runs in a pool process.
+
+    The findings of a dry run are redacted for a caller who may read the drafts of the `readable` kinds alone.
 
     The plan, which holds every row, is not returned: receiving 100,000 rows would block the service for a second.
     """
     rows = read_rows(data.chunks(), budget=store.drafts.call_budget(namespace, name))
     done = store.drafts.import_rows(namespace, name, rows, options, author)
     plan, report = done.plan, {**done.plan.report(), "neverAnswer": done.never_answer}
+    if options.dry_run:
+        report |= _list_findings(done.findings, readable)
     stops = plan.is_unreadable or not options.skip_errors
     return report, bool(plan.wrong) and stops and not options.dry_run
+
+
+def _list_findings(found: Sequence[ImportFinding] | None, readable: Collection[Kind]) -> dict[str, object]:
+    """Return the first findings of a dry run as JSON, and their number, which is null where they are unknown."""
+    shown = list(found or ())[:MAX_SHOWN]
+    if len(readable) < len(Kind):
+        shown = [ImportFinding(problem) for problem in redact_problems((each.problem for each in shown), readable)]
+    return {"findings": [each.wire() for each in shown], "findingsTotal": None if found is None else len(found)}
 
 
 def export_bytes(store: Store, namespace: str, project: str, wanted: ExportRequest, at: str, draft: str) -> bytes:

@@ -77,7 +77,10 @@ export function Counts({ counts }: { counts: Schemas["changeCounts"] }): JSX.Ele
   return <span>{text || "No rule differs"}</span>;
 }
 
-export function Problems({ items, total = items.length, title = "Problems" }: { items: readonly Problem[]; total?: number; title?: string }): JSX.Element | null {
+/** A problem, and the rule that has it where that is told. Without a file, its line is that of a file to import. */
+type Finding = Omit<Problem, "pointer"> & { source?: string; path?: string };
+
+export function Problems({ items, total = items.length, title = "Problems" }: { items: readonly Finding[]; total?: number; title?: string }): JSX.Element | null {
   if (!items.length) return null;
   return (
     <section class="panel" aria-label={title}>
@@ -85,12 +88,12 @@ export function Problems({ items, total = items.length, title = "Problems" }: { 
       <ul class="problems">
         {items.map((each, index) => (
           <li key={index}>
-            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> <span>{each.message}</span>
-            {each.file && <code class="quiet">{each.file}{each.line ? `:${each.line}` : ""}</code>}
+            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {(each.source ?? each.path) && <Long text={each.source ?? each.path ?? ""} />} <span>{each.message}</span>
+            {(each.file ?? each.line) && <code class="quiet">{each.file ? `${each.file}${each.line ? `:${each.line}` : ""}` : `line ${each.line}`}</code>}
           </li>
         ))}
       </ul>
-      {total > items.length && <p class="quiet">The first {count(items.length)} are shown.</p>}
+      {total > items.length && <p class="quiet">and {count(total - items.length)} more</p>}
     </section>
   );
 }

@@ -10,6 +10,7 @@ import { tellChanged } from "../state/changes.ts";
 import { may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place } from "../state/router.ts";
 import { bytes, count, plural } from "../state/words.ts";
+import { Problems } from "./changes.tsx";
 import { exportPath } from "./export_links.tsx";
 import type { ViewProps } from "./view.ts";
 
@@ -94,7 +95,7 @@ function Import({ of }: { of: Of }): JSX.Element {
         <Check label="Skip the lines that are wrong" checked={skipErrors} disabled={call.busy} onChange={(on) => again({ overwrite, skipErrors: on })} /></p>
       {call.busy && file && <Progress sent={sent} file={file} applies={applies} />}
       <Refusal text={call.faults.text} />
-      {report && file && <Dry report={report} name={file.name} />}
+      {report && file && <Dry report={report} name={file.name} skips={skipErrors} />}
       {report && <p class="actions"><Button kind="primary" disabled={call.busy || report.added + report.changed === 0 || (report.wrong > 0 && !skipErrors)} onClick={apply}>Import into the draft</Button></p>}
     </section>
   );
@@ -122,9 +123,10 @@ function Progress({ sent, file, applies }: { sent: number; file: File; applies: 
   );
 }
 
-function Dry({ report, name }: { report: Report; name: string }): JSX.Element {
+function Dry({ report, name, skips }: { report: Report; name: string; skips: boolean }): JSX.Element {
   const facts = [["added", report.added], ["changed", report.changed], ["identical", report.identical], ["skipped", report.skipped], ["wrong", report.wrong]] as const;
   const isWhole = report.errors.length >= report.errorsTotal;
+  const isUnchecked = report.findingsTotal === null && report.added + report.changed > 0 && (report.wrong === 0 || skips);
   const errors = (): void => {
     const lines = report.errors.map(({ line, column, code, message }) => [line, column, code, message.replaceAll(/[\t\n]/g, " ")].join("\t"));
     const link = document.createElement("a");
@@ -141,6 +143,8 @@ function Dry({ report, name }: { report: Report; name: string }): JSX.Element {
         <ul class="problems errors">{report.errors.slice(0, SHOWN).map((each, index) => <li key={index}><code>line {each.line}, column {each.column}</code><span>{each.message}</span></li>)}</ul>
         <p class="actions"><Button onClick={errors}>{isWhole ? "Download the errors" : `Download the first ${count(report.errors.length)} errors`}</Button>
           {report.errorsTotal > SHOWN && <span class="quiet">The first {SHOWN} of {count(report.errorsTotal)} are shown.{!isWhole && ` The service lists those of the first ${count(LISTED)} wrong lines; correct them, and choose the file again for the others.`}</span>}</p></>}
+      <Problems items={report.findings ?? []} total={report.findingsTotal ?? 0} title="Findings" />
+      {isUnchecked && <p class="quiet">The rules are too many to check the file among them before it is imported. The draft shows what is found then.</p>}
     </section>
   );
 }
