@@ -472,6 +472,26 @@ def test_findings_are_fixed_in_the_draft_one_or_all(world: World, new_page: Open
     assert drafted(place) == {"/a": "/e", "/b": "/e", "/c": "/e", "/d": "/e"}
 
 
+def test_a_finding_of_a_draft_is_shown_once_and_marked_if_the_draft_brings_it(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/known", "/next")
+    place.add("/next", "/end")
+    place.published("/old")
+    place.add("/new", "/newer")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    problems = page.get_by_role("region", name="Problems")
+    expect(problems.get_by_role("listitem")).to_have_count(2)
+    expect(page.get_by_text("/known → /next → /end")).to_have_count(1)
+    expect(page.get_by_text("/old → /new → /newer")).to_have_count(1)
+    marked = problems.get_by_role("listitem").filter(has=page.get_by_text("New", exact=True))
+    expect(marked).to_have_count(1)
+    expect(marked).to_contain_text("/old → /new → /newer")
+    impact = page.get_by_role("region", name="What it changes for visitors")
+    expect(impact.get_by_text("1 finding more, marked as new among the problems.")).to_be_visible()
+    assert violations(page) == []
+
+
 def test_several_drafts_are_begun_listed_switched_and_discarded(world: World, new_page: Opens) -> None:
     place = world.place()
     place.add("/in-main")

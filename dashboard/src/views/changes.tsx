@@ -80,15 +80,27 @@ export function Counts({ counts }: { counts: Schemas["changeCounts"] }): JSX.Ele
 /** A problem, and the rule that has it where that is told. Without a file, its line is that of a file to import. */
 type Finding = Omit<Problem, "pointer"> & { source?: string; path?: string };
 
-export function Problems({ items, total = items.length, title = "Problems" }: { items: readonly Finding[]; total?: number; title?: string }): JSX.Element | null {
+/** What tells a finding apart from others: its rule is where it is. */
+const placeOf = ({ code, file, line }: { code: string; file?: string; line?: number }): string => `${code} ${file ?? ""} ${line ?? 0}`;
+
+interface ProblemsProps {
+  items: readonly Finding[];
+  total?: number;
+  title?: string;
+  /** What the shown changes cause: those among the problems are marked. */
+  impact?: Impact | null | undefined;
+}
+
+export function Problems({ items, total = items.length, title = "Problems", impact }: ProblemsProps): JSX.Element | null {
   if (!items.length) return null;
+  const brought = new Set(impact?.appears.items.map(placeOf));
   return (
     <section class="panel" aria-label={title}>
       <h2>{title} <Badge tone={items.some((each) => each.severity === "error") ? "bad" : "warn"}>{total}</Badge></h2>
       <ul class="problems">
         {items.map((each, index) => (
           <li key={index}>
-            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {(each.source ?? each.path) && <Long text={each.source ?? each.path ?? ""} />} <span>{each.message}</span>
+            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {brought.has(placeOf(each)) && <Badge>New</Badge>} {(each.source ?? each.path) && <Long text={each.source ?? each.path ?? ""} />} <span>{each.message}</span>
             {(each.file ?? each.line) && <code class="quiet">{each.file ? `${each.file}${each.line ? `:${each.line}` : ""}` : `line ${each.line}`}</code>}
           </li>
         ))}
@@ -121,9 +133,20 @@ type Answer = Impact["answers"]["items"][number]["before"];
 
 const answered = (answer: Answer): string => (answer ? `${answer.status} ${answer.location ?? "a page"}` : "nothing");
 
+interface ImpactProps {
+  impact: Impact;
+  id?: string;
+  /** The problems that the view lists: a finding among them is not shown again. */
+  problems?: readonly Finding[];
+}
+
 /** What changes cause beyond its own lines: chains and loops that come and go, requests that are answered in another way. */
-export function ImpactPanel({ impact, id = "impact" }: { impact: Impact; id?: string }): JSX.Element | null {
+export function ImpactPanel({ impact, id = "impact", problems = [] }: ImpactProps): JSX.Element | null {
   const { appears, goes, answers, neverAnswer } = impact;
+  const listed = new Set(problems.map(placeOf));
+  const others = appears.items.filter((each) => !listed.has(placeOf(each)));
+  const some = appears.total > appears.items.length ? `the first ${count(appears.items.length)} ` : "";
+  const where = others.length < appears.items.length ? `, ${some}marked as new among the problems` : "";
   if (!appears.total && !goes.total && !answers.total) return null;
   const rules = (items: typeof appears.items): JSX.Element => (
     <ul class="problems">{items.map((each, index) => <li key={index}><Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.code.replaceAll("_", " "))}</Badge> <span>{each.message}</span></li>)}</ul>
@@ -135,7 +158,7 @@ export function ImpactPanel({ impact, id = "impact" }: { impact: Impact; id?: st
         <p>{plural(answers.total, "request")} {answers.total === 1 ? "is" : "are"} answered in another way:</p>
         <ul class="answers" tabIndex={0}>{answers.items.map((each) => <li key={each.request}><code>{each.request}</code><Old value={answered(each.before)} /><New value={answered(each.after)} /></li>)}</ul>
       </>}
-      {appears.total > 0 && <><p>{plural(appears.total, "finding")} more:</p>{rules(appears.items)}</>}
+      {appears.total > 0 && <><p>{plural(appears.total, "finding")} more{where}{others.length > 0 ? ":" : "."}</p>{others.length > 0 && rules(others)}</>}
       {goes.total > 0 && <details><summary>{plural(goes.total, "finding")} less</summary>{rules(goes.items)}</details>}
       {neverAnswer.appears > 0 && <p><Badge tone="warn">{plural(neverAnswer.appears, "rule")} would never answer</Badge></p>}
     </section>

@@ -141,7 +141,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
       <Refusal text={call.faults.text} still={call.still} />
       <Verdicts review={state.review} />
       <Conflicts of={of} draft={draft} head={head} items={state.conflicts} editable={edits} />
-      <Problems items={state.problems} total={state.problemsTotal} />
+      <Problems items={state.problems} total={state.problemsTotal} impact={diff.impact} />
       <div class="columns">
         <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>
           {diff.total === 0 ? <Empty title="No rule differs from what is published" /> : <>
@@ -154,7 +154,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
           <Fixes of={of} draft={draft} head={head} editable={edits} />
         </section>
         <aside>
-          <ImpactPanel impact={diff.impact} />
+          <ImpactPanel impact={diff.impact} problems={state.problems} />
           <section class="panel" aria-labelledby="review"><h2 id="review">Review {thread.data && <Badge>{thread.data.total}</Badge>}</h2>
             <Owners review={state.review} />{thread.error && <Failure error={thread.error} retry={thread.reload} />}{thread.data && <Remarks items={thread.data.items} />}<Say of={of} draft={draft} head={head} review={state.review} />
           </section>

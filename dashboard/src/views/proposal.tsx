@@ -131,12 +131,12 @@ function Project({ namespace, proposal, part, thread }: ProjectProps): JSX.Eleme
       <Verdicts review={part.review} />
       <Owners review={part.review} />
       <Conflicts of={of} draft="" head={null} items={part.conflicts} editable={false} mine="The branch" />
-      <Problems items={part.problems} total={part.problemsTotal} title={`Problems of ${part.name}`} />
+      <Problems items={part.problems} total={part.problemsTotal} title={`Problems of ${part.name}`} impact={diff.data?.impact} />
       {diff.error && <Failure error={diff.error} retry={diff.reload} />}
       <div class="columns"><div>{diff.data && (diff.data.changes.length ? <ChangeList items={diff.data.changes} card={(each) => (
         <Item key={`${each.kind} ${each.id}`} namespace={namespace} id={proposal.id} head={proposal.state === "merged" ? null : diff.data?.head ?? null} project={part.name} change={each} thread={thread} />)} /> : <p class="quiet">No rule differs.</p>)}
       <Files items={part.files} /></div>
-      <aside>{diff.data?.impact && <ImpactPanel impact={diff.data.impact} id={`impact-${part.name}`} />}
+      <aside>{diff.data?.impact && <ImpactPanel impact={diff.data.impact} id={`impact-${part.name}`} problems={part.problems} />}
       {diff.data?.head && proposal.state !== "merged" && <Verdict namespace={namespace} id={proposal.id} head={diff.data.head} project={part.name} review={part.review} />}</aside></div>
     </section>
   );
