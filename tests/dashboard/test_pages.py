@@ -5,8 +5,9 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.e2e.world import PASSWORD, World
@@ -159,6 +160,44 @@ def test_the_palette_finds_projects_and_namespaces(world: World, new_page: Opens
     assert violations(page) == []
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="shop", level=1)).to_be_visible()
+
+
+def test_the_palette_asks_the_service_while_one_types_and_drops_late_answers(world: World, new_page: Opens) -> None:
+    place = world.place()
+    for number in range(22):
+        place.root.ask(
+            "POST", f"{place.space}/projects", 201, json={"name": f"p-{number:02}", "title": f"Part {number:02}"}
+        )
+    page = new_page()
+    sign_in(page, world.user("admin"), "/dashboard/start")
+    asked: list[str] = []
+    held: list[Route] = []
+
+    def answer(route: Route) -> None:
+        asked.append(parse_qs(urlsplit(route.request.url).query)["q"][0])
+        if len(asked) > 1:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/api/overview?*q=*", answer)
+    options = page.get_by_role("option")
+    page.keyboard.press("Control+k")
+    with page.expect_request("**/api/overview?*q=*"):
+        page.keyboard.type(place.namespace)
+    expect(options).to_have_count(0)
+    page.keyboard.type("/P-21 part")
+    expect(options).to_have_text([f"{place.namespace} / p-21: Part 21"])  # beyond the first projects
+    held[0].fulfill(json=place.root.get("/api/overview", q=place.namespace))
+    page.keyboard.type("s")
+    expect(page.get_by_text("No command, project or namespace has these words.")).to_be_visible()
+    assert asked[0] == place.namespace
+    assert len(asked) < len(place.namespace)  # not one for each key
+    page.get_by_label("Find a command, project or namespace").fill(f"namespace {place.namespace}")
+    expect(options).to_have_text([f"Namespace {place.namespace}"])
+    page.get_by_label("Find a command, project or namespace").fill(place.namespace)
+    expect(page.get_by_text("and 3 more projects: type more of the name")).to_be_visible()
+    assert violations(page) == []
 
 
 def test_single_keys_are_shortcuts_until_they_are_switched_off(world: World, new_page: Opens) -> None:

@@ -56,6 +56,29 @@ def test_each_sees_what_they_may_see(world: World, place: Place) -> None:
     assert (nobody["items"], nobody["namespaces"], nobody["total"]) == ([], [], 0)
 
 
+def test_projects_and_namespaces_are_found_by_their_names_and_titles(world: World, place: Place) -> None:
+    place.root.ask("POST", f"{place.space}/projects", 201, json={"name": "blog", "title": "Summer Sale"})
+    other = world.place()
+    other.add("/waits")
+
+    def find(text: str, **window: int) -> tuple[list[str], list[str], int]:
+        found = world.root.get(PATH, q=text, **window)
+        assert {each["namespace"] for each in found["drafts"]} <= {each["name"] for each in found["namespaces"]}
+        return [each["name"] for each in found["items"]], [each["name"] for each in found["namespaces"]], found["total"]
+
+    assert find(f"sale {place.namespace.upper()}") == (["blog"], [place.namespace], 1)
+    assert find(f"{place.namespace}/shop") == (["shop"], [place.namespace], 1)
+    assert find(f" {place.namespace} ") == (["blog", "shop"], [place.namespace], 2)
+    assert find(place.namespace, limit=1, offset=1) == (["shop"], [place.namespace], 2)
+    assert find(f"{place.namespace} nothing") == ([], [], 0)
+    empty = world.namespace()
+    assert find(empty) == ([], [empty], 0)
+    [counted] = world.root.get(PATH, q="blog " + place.namespace)["namespaces"]
+    assert counted["projects"] == 2  # all of them
+    reader = world.holder(("redirect", "read"), namespace=other.namespace)
+    assert reader.get(PATH, q=place.namespace)["namespaces"] == []
+
+
 def test_agents_are_counted_and_projects_are_paged(world: World, place: Place) -> None:
     place.published("/a")
     for name, version in (("one", 2), ("two", 1)):

@@ -13,7 +13,7 @@ from api.db.errors import StateBroken, StateBusy
 from api.db.namespaces.reviews import DraftKey
 from api.http.guard.access import any_principal, principal_of
 from api.http.guard.proposal_access import is_visible
-from api.http.request.parameters import read_window
+from api.http.request.parameters import read_text, read_window
 from api.http.response import json_views
 from api.interfaces import Principal
 from api.resources.content.proposals import ProposalSummaries
@@ -73,9 +73,13 @@ class Overview:
 
     @any_principal
     async def on_get(self, req: Request, resp: Response) -> None:
-        """Show a window of the projects by name, the namespaces, and the newest drafts and proposals, as far as the caller may."""
+        """Show a window of the projects by name, the namespaces, and the newest drafts and proposals, as far as the caller may.
+
+        With `q`, only the projects and namespaces that match the text, and what waits there.
+        """
         principal, (limit, offset) = principal_of(req), read_window(req)
-        served = await self._served(principal)
+        visible = await self._served(principal)
+        served = await run_in_thread(_matching, visible, read_text(req, "q") or "")
         every = [project for projects in served.values() for project in projects]
         shown = [
             _Shown(each, _reads(principal, "agent", each), _reads(principal, "project", each))
@@ -91,7 +95,7 @@ class Overview:
             "total": len(every),
             "limit": limit,
             "offset": offset,
-            "namespaces": await run_in_thread(self._show_namespaces, served),
+            "namespaces": await run_in_thread(self._show_namespaces, {name: visible[name] for name in served}),
             "drafts": await run_in_thread(self._show_drafts, waiting.drafts, as_principal(principal)),
             "draftsTotal": waiting.total,
             **await self._show_proposals(req, principal, served),
@@ -209,6 +213,22 @@ class Overview:
             shown |= {(namespace, each["id"]): each for each in summaries}
         proposals = [{"namespace": name, **shown[name, each.id]} for name, each in newest if (name, each.id) in shown]
         return {"proposals": proposals, "proposalsTotal": len(visible)}
+
+
+def _matching(served: Mapping[str, Sequence[LiveProject]], text: str) -> Mapping[str, Sequence[LiveProject]]:
+    """Return the projects with each word of a text in their namespace, name and title, and the namespaces that have it in their name."""
+    words = text.casefold().split()
+    if not words:
+        return served
+
+    def has_words(name: str) -> bool:
+        return all(word in name.casefold() for word in words)
+
+    found = {
+        namespace: [each for each in projects if has_words(f"{namespace}/{each.name}: {each.release.settings.title}")]
+        for namespace, projects in served.items()
+    }
+    return {namespace: projects for namespace, projects in found.items() if projects or has_words(namespace)}
 
 
 def _reads(principal: Principal, resource: str, project: LiveProject) -> bool:

@@ -1,6 +1,6 @@
 // The command palette and the list of keyboard shortcuts.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { me } from "../api/session.ts";
 import { awaited, commands, followers, open, setSingleKeys, singleKeys, type Command } from "../state/commands.ts";
 import { can } from "../state/grants.ts";
@@ -8,12 +8,13 @@ import { useLoad } from "../state/load.ts";
 import { readOverview, type Overview } from "../state/overview.ts";
 import { preview } from "../state/preview.ts";
 import { projectPath } from "../state/project.ts";
+import { count } from "../state/words.ts";
 import { go } from "../state/router.ts";
 import { Dialog } from "./dialog.tsx";
 import { Check } from "./form.tsx";
 
-const MOST_READ = 1000; // projects
-const MOST_SHOWN = 20;
+const MOST_SHOWN = 20; // projects
+const PAUSE = 150; // ms in typing, before the service is asked
 
 const close = (): void => void (open.value = "");
 
@@ -31,7 +32,20 @@ function Awaited(): JSX.Element {
   );
 }
 
-/** Return the steps to all that one may see, by name. */
+/** Return what the service is to find: without the word that stands before the name of each namespace. */
+const askedOf = (words: readonly string[]): string => words.filter((word) => word !== "namespace").join(" ");
+
+/** Return a text once it has not changed for a moment. */
+function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), PAUSE);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
+}
+
+/** Return the steps to what was found, by name. */
 function placesOf({ items, namespaces }: Overview): readonly Command[] {
   return [
     ...items.map(({ namespace, name, title }) => ({ name: `${namespace} / ${name}${title && title !== name ? `: ${title}` : ""}`, run: () => go(projectPath(namespace, name)) })),
@@ -42,11 +56,16 @@ function placesOf({ items, namespaces }: Overview): readonly Command[] {
 function Chooser(): JSX.Element {
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
-  const places = useLoad("palette", (signal) => readOverview(MOST_READ, 0, signal), undefined, { keep: "palette" });
-  const words = text.toLowerCase().split(/\s+/);
-  const fits = (each: Command): boolean => words.every((word) => each.name.toLowerCase().includes(word));
-  const typed = text.trim() !== "";
-  const found = [...commands().filter(fits), ...(typed && places.data ? placesOf(places.data).filter(fits).slice(0, MOST_SHOWN) : [])];
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const wanted = askedOf(words);
+  const asked = useSettled(wanted);
+  const places = useLoad(asked, async (signal) => (asked ? readOverview(MOST_SHOWN, 0, signal, asked) : null));
+  const isFound = asked === wanted && !places.busy;
+  const fits = (each: Command): boolean => words.every((word) => each.name.toLowerCase().replace(" / ", "/").includes(word));
+  // Until the answer for what is typed is there, those of the last one that fit it too.
+  const found = [...commands().filter(fits), ...(wanted && places.data ? placesOf(places.data).filter(fits) : [])];
+  const more = isFound && places.data ? places.data.total - places.data.items.length : 0;
+  const at = Math.min(chosen, Math.max(0, found.length - 1));
   const run = (command: Command | undefined): void => {
     if (!command) return;
     close();
@@ -54,27 +73,28 @@ function Chooser(): JSX.Element {
   };
   const move = (event: KeyboardEvent): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) setChosen((before) => (before + step + found.length) % Math.max(1, found.length));
-    else if (event.key === "Enter") run(found[chosen]);
+    if (step) setChosen((at + step + found.length) % Math.max(1, found.length));
+    else if (event.key === "Enter") run(found[at]);
     else return;
     event.preventDefault();
   };
   return (
     <Dialog title="Commands" onClose={close} class="palette">
       <input type="text" role="combobox" aria-expanded="true" aria-controls="commands" aria-label="Find a command, project or namespace"
-        aria-activedescendant={found.length ? `command-${chosen}` : undefined} placeholder="Find a command, project or namespace" autofocus value={text}
+        aria-activedescendant={found.length ? `command-${at}` : undefined} placeholder="Find a command, project or namespace" autofocus value={text}
         onInput={(event) => {
           setText(event.currentTarget.value);
           setChosen(0);
         }} onKeyDown={move} />
       <ul id="commands" role="listbox" aria-label="Commands">
         {found.map((each, index) => (
-          <li key={each.name} id={`command-${index}`} role="option" aria-selected={index === chosen} onClick={() => run(each)}>
+          <li key={each.name} id={`command-${index}`} role="option" aria-selected={index === at} onClick={() => run(each)}>
             <span><bdi>{each.name}</bdi></span>{each.keys && <kbd>{each.keys}</kbd>}
           </li>
         ))}
       </ul>
-      {!found.length && (places.data ?? places.error) && <p class="quiet">{places.error ? `No command has these words. The projects cannot be read: ${places.error.message}` : "No command, project or namespace has these words."}</p>}
+      {more > 0 && <p class="quiet">and {count(more)} more projects: type more of the name</p>}
+      {!found.length && isFound && <p class="quiet">{places.error ? `No command has these words. The projects cannot be read: ${places.error.message}` : "No command, project or namespace has these words."}</p>}
     </Dialog>
   );
 }
