@@ -14,6 +14,7 @@ from gunicorn.app.base import BaseApplication
 
 from api import logs
 from api.app.app import Application
+from api.http.request.proxy_headers import in_both_forms
 from api.runtime.jobs.fork_server import fork_server
 from api.server.connection import Connection
 from api.server.gunicorn_names import check_gunicorn
@@ -168,7 +169,10 @@ def options(settings: Settings) -> dict[str, object]:
         "control_socket_disable": True,
         # By default each client on this machine may set SCRIPT_NAME and the scheme by header:
         # https://gunicorn.org/reference/settings/#forwarded_allow_ips
-        "forwarded_allow_ips": ",".join(settings.trusted_proxies),
+        "forwarded_allow_ips": ",".join(in_both_forms(settings.trusted_proxies)),
+        # By default two more headers name the scheme; a proxy passes those of its client on, and gunicorn refuses requests
+        # in which they differ: https://gunicorn.org/reference/settings/#secure_scheme_headers
+        "secure_scheme_headers": {"X-FORWARDED-PROTO": "https"},
         "forwarder_headers": "",
         "header_map": "drop",
         "proxy_protocol": "off",

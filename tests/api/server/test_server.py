@@ -10,13 +10,17 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from ipaddress import ip_address
 from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
 
 import pytest
+from gunicorn.config import Config
 
 from api.server.master import reset_signals
+from api.server.server import options
+from api.settings import Settings
 from tests.api.server.raw_client import connect, connections, exchange, is_reset, pid_of, read_all
 from tests.service import ROOT, SKELETON, Service, child_pids, running, stop, wait_until
 
@@ -188,6 +192,15 @@ def test_a_trusted_proxy_names_the_client(tmp_path: Path) -> None:
         named = {"X-Forwarded-For": "198.51.100.1, 203.0.113.9", "X-Forwarded-Proto": "https"}
         assert service.client.get("/probe/client", headers=named).json() == "203.0.113.9"
         assert service.client.get("/probe/pid", headers={"SCRIPT_NAME": "/probe"}).status_code == 200
+
+
+def test_the_server_trusts_the_same_proxies_in_both_forms_of_an_address() -> None:
+    """A socket of both versions reports a proxy with IPv4 as `::ffff:…`."""
+    config = Config()
+    config.set("forwarded_allow_ips", options(Settings(trusted_proxies=("10.0.0.0/8", "::1")))["forwarded_allow_ips"])
+    networks = config.forwarded_allow_networks()
+    trusted = ("10.1.2.3", "::ffff:10.1.2.3", "::1", "192.0.2.1", "::ffff:192.0.2.1")
+    assert [any(ip_address(each) in network for network in networks) for each in trusted] == [True] * 3 + [False] * 2
 
 
 def test_a_websocket_is_refused_and_the_worker_goes_on(skeleton: Service) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http.request.proxy_headers import ProxyHeaders
+from api.http.request.proxy_headers import ProxyHeaders, in_both_forms
 
 TRUSTED = ("10.0.0.0/8", "::1")
 
@@ -34,6 +34,11 @@ def client(peer: str | None, *values: str, trusted: tuple[str, ...] = TRUSTED) -
         ("10.0.0.1", ("",), "10.0.0.1"),
         ("10.0.0.1", (), "10.0.0.1"),
         ("192.0.2.1", ("203.0.113.9",), "192.0.2.1"),
+        ("::ffff:10.0.0.1", ("203.0.113.9",), "203.0.113.9"),
+        ("::ffff:10.0.0.1", ("203.0.113.9, ::ffff:10.2.3.4",), "203.0.113.9"),
+        ("::ffff:192.0.2.1", ("203.0.113.9",), "::ffff:192.0.2.1"),
+        ("10.0.0.1", ("fe80::1%<script>",), "10.0.0.1"),
+        ("10.0.0.1", ("fe80::1%<script>, 10.2.3.4",), "10.2.3.4"),
         (None, (), None),
     ],
 )
@@ -41,6 +46,12 @@ def test_the_nearest_untrusted_hop_is_the_client(
     peer: str | None, values: tuple[str, ...], expected: str | None
 ) -> None:
     assert client(peer, *values) == expected
+
+
+def test_proxies_with_ipv4_are_named_as_a_socket_of_both_versions_reports_them_too() -> None:
+    assert in_both_forms(["10.0.0.0/8", "192.0.2.1", "::1", "2001:db8::/32"]) == [
+        *("10.0.0.0/8", "::ffff:10.0.0.0/104", "192.0.2.1", "::ffff:192.0.2.1/128", "::1", "2001:db8::/32")
+    ]
 
 
 @given(st.text(st.characters(max_codepoint=255), max_size=60))
