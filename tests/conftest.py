@@ -35,6 +35,11 @@ def web_server() -> None:
 
 
 @pytest.fixture(scope="session")
+def proxy() -> None:
+    """Mark a test that needs nginx in front of the service; it is left out where that is not installed."""
+
+
+@pytest.fixture(scope="session")
 def ssh_keygen() -> Callable[..., Key]:
     """Return the maker of keys by ssh-keygen; tests that use it are left out where it is not installed."""
     return Key.make

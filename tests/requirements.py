@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from tests import other_user, postgres
-from tests.gitstore.wire.client.http_host import has_web_server
+from tests.gitstore.wire.client.http_host import NGINX, find_program, has_web_server
 from tests.gitstore.wire.client.ssh_host import SSHD
 from tests.service import DATASETS
 from tests.ssh_keys import has_ssh_keygen
@@ -67,6 +67,11 @@ REQUIREMENTS = (
         "web_server",
         has_web_server,
         "on upstreams behind a web server, since nginx or fcgiwrap is not installed (as root: apt install nginx fcgiwrap)",
+    ),
+    Requirement(
+        "proxy",
+        lambda: bool(find_program(NGINX)),
+        "of the service behind a proxy, since nginx is not installed (as root: apt install nginx)",
     ),
     Requirement(
         "another_user",

@@ -70,10 +70,11 @@ http {{
 
 def has_web_server() -> bool:
     """Tell whether the programs of the host are installed."""
-    return all(map(_find, (NGINX, WRAPPER)))
+    return all(map(find_program, (NGINX, WRAPPER)))
 
 
-def _find(name: str) -> str:
+def find_program(name: str) -> str:
+    """Return the path of a program, also of a server that is outside the PATH of ordinary users; empty if it is missing."""
     return shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") or ""
 
 
@@ -166,10 +167,10 @@ def _serving_git(root: Path, api_port: int) -> Iterator[HttpHost]:
             api_port=api_port,
         )
         (folder / "config").write_text(text, "utf-8")
-        wrapper = [_find(WRAPPER), "-c", "4", "-s", f"unix:{folder}/wrapper"]
-        server = [_find(NGINX), "-p", str(folder), "-c", str(folder / "config"), "-e", str(folder / "errors")]
+        wrapper = [find_program(WRAPPER), "-c", "4", "-s", f"unix:{folder}/wrapper"]
+        server = [find_program(NGINX), "-p", str(folder), "-c", str(folder / "config"), "-e", str(folder / "errors")]
         with _running(wrapper, folder), _running(server, folder):
-            wait_until(lambda: (folder / "wrapper").exists() and _listens(port), _PATIENCE, "nginx to listen")
+            wait_until(lambda: (folder / "wrapper").exists() and listens(port), _PATIENCE, "nginx to listen")
             yield HttpHost(root, f"http://127.0.0.1:{port}", folder / "requests")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -192,7 +193,8 @@ def _free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
+    """Tell whether something accepts connections on a port of the loopback address."""
     with suppress(OSError), sockets.create_connection(("127.0.0.1", port), 1):
         return True
     return False
