@@ -227,14 +227,20 @@ def commit_draft(
     return commit
 
 
-def discard_draft(transaction: Transaction, name: DraftName) -> CommitId | None:
-    """Discard a draft, also one with a damaged branch, and return its head if it can be read; raises NotFound where there is none."""
+def discard_draft(transaction: Transaction, name: DraftName, head: str = "") -> CommitId | None:
+    """Discard a draft, also one with a damaged branch, and return its head if it can be read.
+
+    Raises NotFound where there is none, and StaleDraft where it is not at `head`, if one is expected.
+    """
     _release(transaction, name.project)
     try:
         state = read_draft(transaction, name)
     except Broken:
+        if head:
+            raise
         transaction.remove(name.ref, None)
         return None
+    require_head(state, head)
     end_draft(transaction, state)
     if state.head is None:
         raise NotFound(f"The project {name.project} has no draft {name.draft}.")

@@ -330,9 +330,9 @@ class Drafts(Component):
         )
         return commit, {kind: count(of_kind) for kind, of_kind in changes.items()}
 
-    def discard(self, namespace: str, name: DraftName) -> CommitId | None:
-        """Discard a draft; return the commit it was at, None if it could not be read."""
-        return self._access.write(namespace, lambda _, opened: discard_draft(opened, name))
+    def discard(self, namespace: str, name: DraftName, head: str = "") -> CommitId | None:
+        """Discard a draft, with `head` only one at this commit; return the commit it was at, None if it could not be read."""
+        return self._access.write(namespace, lambda _, opened: discard_draft(opened, name, head))
 
     def _states(self, compiler: Compiler, state: DraftState) -> tuple[Snapshot | None, Snapshot]:
         before = compiler.snapshot(state.name.project, state.base_tree) if state.base_tree else None

@@ -218,3 +218,27 @@ def test_the_content_is_skipped_to(world: World, new_page: Opens) -> None:
     page.keyboard.press("Enter")
     expect(page.locator("#content")).to_be_focused()
     expect(page.get_by_text("No redirects yet")).to_be_visible()
+
+
+def test_nothing_is_discarded_that_came_while_one_was_asked(world: World, new_page: Opens) -> None:
+    """Guard: also where the page has heard of no event."""
+    place = world.place()
+    place.add("/mine")
+    page = new_page(refused=409)
+    page.route("**/api/events", lambda route: route.fulfill(content_type="text/event-stream", body=""))
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Discard all").click()
+    dialog = page.get_by_role("dialog", name="Discard the whole draft?")
+    expect(dialog).to_contain_text("1 redirect added")
+    place.add("/theirs")
+    discard = dialog.get_by_role("button", name="Discard the draft")
+    discard.click()
+    expect(dialog.get_by_text("Nothing is discarded yet.")).to_be_visible()
+    expect(dialog.locator(".change")).to_contain_text("/theirs")
+    expect(discard).to_be_disabled()
+    assert place.get("/draft/redirects")["total"] == 2
+    dialog.get_by_role("button", name="Go on with the draft as it is now").click()
+    expect(dialog).to_contain_text("2 redirects added")
+    discard.click()
+    expect(page.get_by_text("No draft is open")).to_be_visible()
+    assert place.get("/draft/redirects")["total"] == 0

@@ -294,6 +294,16 @@ def test_a_draft_is_discarded_and_release_stays(place: Place) -> None:
     assert place.get("/draft/redirects")["total"] == 1
 
 
+def test_a_draft_that_has_moved_since_it_was_read_is_not_discarded(place: Place) -> None:
+    place.add("/a")
+    head = place.get("/draft")["head"]
+    place.add("/b")
+    place.refused("DELETE", f"/draft?head={head}", 409, "stale_draft")
+    assert place.get("/draft/redirects")["total"] == 2
+    place.ask("DELETE", f"/draft?head={place.get('/draft')['head']}", 204)
+    assert place.get("/draft")["head"] is None
+
+
 def test_discarding_a_draft_needs_both_write_grants(place: Place) -> None:
     place.add("/a")
     place.holder(("redirect", "read"), ("redirect", "write")).refused("DELETE", "/draft", 403, "forbidden")

@@ -99,10 +99,10 @@ class DraftResource:
 
     @grants("redirect", "write")
     async def on_delete(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Discard the draft: 204. It may hold pages, so the caller needs page:write too."""
+        """Discard the draft, with `?head=` only at this commit: 204. It may hold pages, so the caller needs page:write too."""
         require(req, "page", "write", namespace, project)
-        name = DraftName(project, read_draft_name(req))
-        head: CommitId | None = await run_in_thread(self._store.drafts.discard, namespace, name)
+        name, wanted = DraftName(project, read_draft_name(req)), read_commit(req, "head")
+        head: CommitId | None = await run_in_thread(self._store.drafts.discard, namespace, name, wanted)
         req.context.removed = {"draft": name.draft, "head": head}  # for the audit trail
         resp.status = 204
 

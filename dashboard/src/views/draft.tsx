@@ -17,7 +17,7 @@ import { ChangeCard, Counts, Files, ImpactPanel, Problems } from "./changes.tsx"
 import { Conflicts } from "./conflicts.tsx";
 import { discardChanges } from "./discard.ts";
 import { Fixes } from "./fixes.tsx";
-import { PublishDialog, type Subject } from "./publish.tsx";
+import { Moved, PublishDialog, type Subject } from "./publish.tsx";
 import { mayJudge, mayRemark, Owners, remarkName, Remarks, ReviewBadge, Say, Verdicts } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
@@ -160,7 +160,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
           </section>
         </aside>
       </div>
-      {discarding && <Discard of={of} draft={draft} close={() => setDiscarding(false)} />}
+      {discarding && <Discard of={of} draft={draft} now={subjectOf(head, state, diff)} close={() => setDiscarding(false)} />}
     </>
   );
 }
@@ -195,10 +195,13 @@ function Item({ of, draft, head, change, thread, edits, chooses, chosen, choose,
   );
 }
 
-function Discard({ of, draft, close }: { of: Of; draft: string; close: () => void }): JSX.Element {
+/** The question before all is discarded: that is what was shown when it was asked, and nothing that somebody has added since. */
+function Discard({ of, draft, now, close }: { of: Of; draft: string; now: Subject; close: () => void }): JSX.Element {
+  const [seen, setSeen] = useState(now);
   const call = useCall();
+  const isMoved = now.head !== seen.head;
   const discard = (): void => call.run(async () => {
-    await remove(`${P}/draft`, { path: of, query: { draft } });
+    await remove(`${P}/draft`, { path: of, query: { draft, head: seen.head } });
     tellChanged();
     toast("The draft is discarded.");
     keepPage({ page: "" });
@@ -206,9 +209,10 @@ function Discard({ of, draft, close }: { of: Of; draft: string; close: () => voi
   }, "the draft is discarded");
   return (
     <FormDialog title="Discard the whole draft?" dirty={false} onClose={close}>
+      {isMoved ? <Moved seen={seen} now={now} undone="discarded" take={() => { setSeen(now); call.clear(); }} /> : <Refusal text={call.faults.text} still={call.still} />}
+      <p><strong><Counts counts={seen.counts} /></strong></p>
       <p>All of its changes are lost. What is published stays as it is.</p>
-      <Refusal text={call.faults.text} still={call.still} />
-      <p class="actions"><Button kind="danger" disabled={call.busy} onClick={discard}>Discard the draft</Button><Button onClick={close}>Keep it</Button></p>
+      <p class="actions"><Button kind="danger" disabled={call.busy || isMoved} onClick={discard}>Discard the draft</Button><Button onClick={close}>Keep it</Button></p>
     </FormDialog>
   );
 }

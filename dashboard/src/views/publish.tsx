@@ -68,7 +68,7 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, close }: Publ
   return (
     <FormDialog title={ids.length ? `Publish ${plural(ids.length, "change")}` : "Publish the draft"} dirty={false} onClose={close}>
       <form class="form" onSubmit={submit}>
-        {moved ? <Moved seen={subject} now={moved} take={() => { setSubject(moved); call.clear(); }} /> : <Refusal text={call.faults.text} still={call.still} />}
+        {moved ? <Moved seen={subject} now={moved} undone="published" take={() => { setSubject(moved); call.clear(); }} /> : <Refusal text={call.faults.text} still={call.still} />}
         <p><strong><Counts counts={chosen ?? counts} /></strong></p>
         {may(of, "agent", "read") && <Failing of={of} />}
         {unapproved && <p class="notice">This project requires the approval of a second person, which this draft does not have. Ask for it in the review, beside the changes.</p>}
@@ -80,15 +80,23 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, close }: Publ
   );
 }
 
-/** What has become of the draft since it was seen: it is not published before somebody has looked at that. */
-function Moved({ seen, now, take }: { seen: Subject; now: Subject; take: () => void }): JSX.Element {
+interface MovedProps {
+  seen: Subject;
+  now: Subject;
+  /** What is not done yet: published, or discarded. */
+  undone: string;
+  take: () => void;
+}
+
+/** What has become of the draft since it was seen: nothing is done with it before somebody has looked at that. */
+export function Moved({ seen, now, undone, take }: MovedProps): JSX.Element {
   const before = new Map(seen.items.map((each) => [each.id, JSON.stringify(each)]));
   const ids = new Set(now.items.map((each) => each.id));
   const other = now.items.filter((each) => before.get(each.id) !== JSON.stringify(each));
   const gone = now.total > now.items.length ? [] : seen.items.filter((each) => !ids.has(each.id));
   return (
     <section aria-label="What changed meanwhile">
-      <p class="notice" role="alert">Somebody has changed the draft while you looked at it. Nothing is published yet.</p>
+      <p class="notice" role="alert">Somebody has changed the draft while you looked at it. Nothing is {undone} yet.</p>
       <p>It changes now: <strong><Counts counts={now.counts} /></strong></p>
       <div class="preview"><ChangeList items={other} /></div>
       {gone.length > 0 && <p>No longer changed: {gone.map((each) => <code key={each.id}>{each.source ?? each.path ?? each.id} </code>)}</p>}
