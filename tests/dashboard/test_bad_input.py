@@ -268,6 +268,30 @@ def test_an_answer_that_is_cut_off_is_told_in_words(world: World, new_page: Open
     expect(page.get_by_role("alert")).to_contain_text("The answer of Waypost did not arrive whole.")
 
 
+def test_a_page_in_the_place_of_an_answer_is_no_answer(world: World, new_page: Opens) -> None:
+    """The sign-in page of a network or a proxy is 200 too: nothing is read from it, and no write is taken for done."""
+    place = world.place()
+    place.add("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Publish …").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Message").fill("Kept")
+    page.route("**/publish?*", lambda route: route.fulfill(content_type="text/html", body="<h1>Sign in</h1>"))
+    dialog.get_by_role("button", name="Publish", exact=True).click()
+    expect(dialog.get_by_role("alert")).to_contain_text("What answered was not Waypost")
+    expect(dialog.get_by_label("Message")).to_have_value("Kept")
+    page.unroute("**/publish?*")
+    dialog.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_role("dialog", name="Published")).to_be_visible()
+    page.route("**/draft/redirects?*", lambda route: route.fulfill(content_type="text/html", body="<h1>Sign in</h1>"))
+    page.goto(view(place))
+    expect(page.get_by_role("alert")).to_contain_text("What answered was not Waypost")
+    page.unroute("**/draft/redirects?*")
+    page.get_by_role("alert").get_by_role("button", name="Try again").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+
+
 def test_a_publish_that_takes_long_says_what_it_waits_for(world: World, new_page: Opens) -> None:
     place = world.place()
     place.add("/a")

@@ -68,6 +68,7 @@ export async function send(method: string, path: string, request: RawRequest = {
   if (request.signal) init.signal = request.signal;
   const response = request.onSent ? await upload(path, init, request.onSent) : await reach(path, init);
   const body = await readBody(response);
+  if (response.ok && body !== null && !isJson(response)) throw strange();
   if (response.ok) return { status: response.status, body, etag: response.headers.get("ETag") };
   const found = (typeof body === "object" && body ? body : {}) as ErrorBody;
   throw new ApiFault(
@@ -114,11 +115,16 @@ function upload(path: string, { method = "POST", headers, body, signal }: Reques
 const cutOff = (): ApiFault =>
   new ApiFault(0, "unreachable", "The answer of Waypost did not arrive whole. See what it has done before you try again; nothing that you typed is lost.");
 
+/** A page in the place of an answer: nobody knows what the service has done, if the call reached it. */
+const strange = (): ApiFault =>
+  new ApiFault(0, "unreachable", "What answered was not Waypost, but something on the way to it, such as the sign-in page of a network. See what Waypost has done before you try again; nothing that you typed is lost.");
+
+const isJson = (response: Response): boolean => (response.headers.get("Content-Type") ?? "").includes("json");
+
 async function readBody(response: Response): Promise<unknown> {
-  const type = response.headers.get("Content-Type") ?? "";
   if (response.status === 204 || response.status === 304) return null;
   try {
-    return type.includes("json") ? await response.json() : await response.text();
+    return isJson(response) ? await response.json() : await response.text();
   } catch (ex) {
     if (ex instanceof DOMException && ex.name === "AbortError") throw ex;
     throw cutOff();
