@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -9,6 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
 from tests.dashboard.test_quick_views import held
+from tests.e2e.git import Clone, rules
 from tests.e2e.world import World
 
 Opens = Callable[..., Page]
@@ -242,3 +244,23 @@ def test_nothing_is_discarded_that_came_while_one_was_asked(world: World, new_pa
     discard.click()
     expect(page.get_by_text("No draft is open")).to_be_visible()
     assert place.get("/draft/redirects")["total"] == 0
+
+
+def test_a_branch_is_removed_only_after_a_question(world: World, new_page: Opens, tmp_path: Path) -> None:
+    place = world.place()
+    clone = Clone.of(place.repository, tmp_path / "clone", "release")
+    clone.write("shop/redirects.yaml", rules("/a"))
+    clone.commit()
+    clone.push("team/sale")
+    [proposal] = place.root.get(f"{place.space}/proposals")["items"]
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/proposal/{place.namespace}/{proposal['id']}")
+    page.get_by_role("button", name="Remove the branch …").click()
+    dialog = page.get_by_role("dialog", name="Remove the branch team/sale?")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+    assert len(place.root.get(f"{place.space}/proposals")["items"]) == 1
+    page.get_by_role("button", name="Remove the branch …").click()
+    dialog.get_by_role("button", name="Remove the branch").click()
+    expect(page.get_by_text("The branch team/sale is removed.")).to_be_visible()
+    assert place.root.get(f"{place.space}/proposals")["items"] == []

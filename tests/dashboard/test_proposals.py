@@ -113,7 +113,8 @@ def test_a_branch_behind_release_is_updated_and_a_moved_one_is_not_merged_unseen
     expect(merge).to_be_disabled()
     assert place.sources() == ["/other"]
     dialog.get_by_role("button", name="Cancel").click()
-    page.get_by_role("button", name="Remove the branch").click()
+    page.get_by_role("button", name="Remove the branch …").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove the branch").click()
     expect(page.get_by_text("The branch team/sale is removed.")).to_be_visible()
     assert place.root.get(f"{place.space}/proposals")["items"] == []
 

@@ -5,6 +5,7 @@ import { get, post, remove } from "../api/client.ts";
 import type { LiveEvent } from "../api/events.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Time, type Tone } from "../components/basics.tsx";
+import { Confirm } from "../components/confirm.tsx";
 import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
@@ -62,6 +63,7 @@ export default function ProposalView({ params: { namespace = "", id = "" } }: Vi
 function Body({ namespace, proposal, thread }: { namespace: string; proposal: Proposal; thread: Thread | null }): JSX.Element {
   // What is merged is the commit that was shown when one began to merge, whatever is pushed meanwhile.
   const [merging, setMerging] = useState<Proposal | null>(null);
+  const [dropping, setDropping] = useState<Proposal | null>(null); // likewise
   const call = useCall();
   const path = { namespace, id: proposal.id };
   const names = proposal.projects.map((each) => each.name);
@@ -75,11 +77,11 @@ function Body({ namespace, proposal, thread }: { namespace: string; proposal: Pr
     tellChanged();
     toast("Release is merged into the branch.");
   });
-  const drop = (): void => call.run(async () => {
-    await remove(PATH, { path, query: proposal.head ? { head: proposal.head } : {} });
-    toast(`The branch ${proposal.branch} is removed.`);
+  const drop = async ({ branch, head }: Proposal): Promise<void> => {
+    await remove(PATH, { path, query: head ? { head } : {} });
+    toast(`The branch ${branch} is removed.`);
     go("/");
-  });
+  };
   return (
     <>
       {proposal.message && proposal.message.trim() !== proposal.title && <p class="note panel"><bdi>{proposal.message}</bdi></p>}
@@ -90,12 +92,14 @@ function Body({ namespace, proposal, thread }: { namespace: string; proposal: Pr
       <p class="actions">
         {all("project", "publish") && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={() => setMerging(proposal)}>Merge and publish …</Button>}
         {edits && isBehind && <Button disabled={call.busy} onClick={update}>Update from release</Button>}
-        {edits && <Button kind="danger" disabled={call.busy} onClick={drop}>Remove the branch</Button>}
+        {edits && <Button kind="danger" onClick={() => setDropping(proposal)}>Remove the branch …</Button>}
       </p>
       {proposal.projects.length === 0 && <Empty title="It changes no project that you may see" />}
       {proposal.projects.map((each) => <Project key={each.name} namespace={namespace} proposal={proposal} part={each} thread={thread} />)}
       <Conflicts of={{ namespace, project: "" }} draft="" head={null} items={proposal.conflicts} editable={false} mine="The branch" />
       <Files items={proposal.files} />
+      {dropping && <Confirm title={`Remove the branch ${dropping.branch}?`} action="Remove the branch" work={() => drop(dropping)} close={() => setDropping(null)}>
+        <p>{dropping.state === "merged" ? "What it changes is published, and stays so." : "What it changes is published nowhere: only those who have the branch in a clone can push it again."}</p></Confirm>}
       {merging && <Merge namespace={namespace} proposal={merging} now={proposal.head} unapproved={unapproved} override={all("project", "override")} close={() => setMerging(null)} />}
     </>
   );
