@@ -264,3 +264,25 @@ def test_a_branch_is_removed_only_after_a_question(world: World, new_page: Opens
     dialog.get_by_role("button", name="Remove the branch").click()
     expect(page.get_by_text("The branch team/sale is removed.")).to_be_visible()
     assert place.root.get(f"{place.space}/proposals")["items"] == []
+
+
+def test_enter_that_is_held_discards_one_change(world: World, new_page: Opens) -> None:
+    """The focus goes to the next change, which the repeated key would discard too."""
+    place = world.place()
+    place.add("/a")
+    following = place.add("/b")
+    place.add("/c")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Discard the change of /a").focus()
+    page.keyboard.down("Enter")
+    expect(page.locator(".change")).to_have_count(2)
+    next_one = page.get_by_role("button", name="Discard the change of /b")
+    expect(next_one).to_be_focused()
+    with page.expect_request("**/draft/revert?*") as revert:
+        page.keyboard.down("Enter")  # a repetition of the key that is down
+        page.keyboard.up("Enter")
+        page.keyboard.press("Enter")
+    assert following["id"] in (revert.value.post_data or "")
+    expect(page.locator(".change")).to_have_count(1)
+    assert [each["source"] for each in place.get("/draft/redirects")["items"]] == ["/c"]

@@ -77,6 +77,10 @@ export function startKeys(): void {
     awaited.value = key;
     if (key) timer = window.setTimeout(() => (awaited.value = ""), PATIENCE);
   };
+  // Enter that is held presses a button once: the focus moves on when what had it is gone, and so the next row would go too.
+  document.addEventListener("keydown", (event) => {
+    if (event.repeat && event.key === "Enter" && event.composedPath()[0] instanceof HTMLButtonElement) event.preventDefault();
+  });
   document.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
