@@ -12,7 +12,7 @@ import { compareLines, differingMiddle } from "../src/state/lines.ts";
 import { cutParts, joinParts, splitRegex } from "../src/state/regex.ts";
 import { signInFault } from "../src/state/sign_in_fault.ts";
 import { agentsAfter, curveOf, stepsOf, takenText } from "../src/state/taken.ts";
-import { ago, bytes, capital, countText, daysFromNow, duration, fromLocalInput, localInput, plural, splitEnd } from "../src/state/words.ts";
+import { ago, bytes, capital, countText, daysFromNow, duration, fromLocalInput, localInput, plural, reveal, splitEnd } from "../src/state/words.ts";
 
 test("a path gets its parameters encoded, and only the given part of its query", () => {
   assert.equal(fillPath("/api/namespace/{namespace}", { namespace: "a/b c" }), "/api/namespace/a%2Fb%20c");
@@ -111,6 +111,13 @@ test("counts of changes are words", () => {
   assert.equal(countText("redirect", { added: 1, changed: 2, removed: 0 }), "1 redirect added, 2 changed");
   assert.equal(countText("page", { added: 0, changed: 0, removed: 1200 }), "1,200 pages removed");
   assert.equal(countText("page", { added: 0, changed: 0, removed: 0 }), "");
+});
+
+test("a letter that would not be seen has a name in its place", () => {
+  assert.equal(reveal("/a\u202egpj.exe\u202c"), "/a‹U+202E›gpj.exe‹U+202C›");
+  assert.equal(reveal("https://shop\u200b.example/\u2066x\ufeff"), "https://shop‹U+200B›.example/‹U+2066›x‹U+FEFF›");
+  assert.equal(reveal("pay\u200dpal \u{e0041}"), "pay‹U+200D›pal ‹U+E0041›");
+  for (const text of ["/größe?a=1#b", "👩\u200d👧", "می\u200cخواهم", "שלום/a", "e\u0301\n\t"]) assert.equal(reveal(text), text);
 });
 
 test("a failed sign-in has words by its code, and nothing of an address is repeated", () => {

@@ -292,6 +292,33 @@ def test_a_page_in_the_place_of_an_answer_is_no_answer(world: World, new_page: O
     expect(page.locator("tbody tr")).to_have_count(1)
 
 
+def test_letters_that_would_not_be_seen_are_named_where_rules_are_read_and_reviewed(
+    world: World, new_page: Opens
+) -> None:
+    """A change of the direction shows `/gpj.exe` as `/exe.jpg`; a space without a width makes two hosts look like one."""
+    place = world.place()
+    place.add("/\u202egpj.exe", "https://shop\u200b.example/a")
+    place.add("^/\u2066(a)", "/b", type="REGEX", note="see \u202d1")
+    place.add_page("/p\u2060.txt", "a\nb\u200f\n")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    rows = page.locator("tbody")
+    for shown in ("/\u2039U+202E\u203agpj.exe", "https://shop\u2039U+200B\u203a.example/a", "^/\u2039U+2066\u203a"):
+        expect(rows).to_contain_text(shown)
+    page.goto(view(place, "/draft"))
+    changes = page.locator(".changes")
+    for shown in (
+        "/\u2039U+202E\u203agpj.exe",
+        "https://shop\u2039U+200B\u203a.example/a",
+        "see \u2039U+202D\u203a1",
+        "/p\u2039U+2060\u203a.txt",
+        "b\u2039U+200F\u203a",
+    ):
+        expect(changes).to_contain_text(shown)
+    unseen = "[\u200b-\u200f\u202a-\u202e\u2060-\u206f]"
+    assert not re.search(unseen, page.locator("#content").inner_text())
+
+
 def test_a_publish_that_takes_long_says_what_it_waits_for(world: World, new_page: Opens) -> None:
     place = world.place()
     place.add("/a")

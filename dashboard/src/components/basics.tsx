@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { cutParts } from "../state/regex.ts";
-import { ago, splitEnd } from "../state/words.ts";
+import { ago, reveal, splitEnd } from "../state/words.ts";
 import { Parts, partsOf } from "./regex.tsx";
 import { toast } from "./toast.tsx";
 
@@ -100,10 +100,11 @@ interface LongProps {
 
 /** A long text in one line, with its middle shortened, the whole on hover, and a button that copies it. */
 export function Long({ text, copy = false, regex = false }: LongProps): JSX.Element {
-  const [first, last] = splitEnd(text);
-  const [start, end] = regex ? cutParts(partsOf(text), first.length).map((parts) => parts.length > 0 && <Parts parts={parts} />) : [first, last];
+  const shown = reveal(text);
+  const [first, last] = splitEnd(shown);
+  const [start, end] = regex ? cutParts(partsOf(shown), first.length).map((parts) => parts.length > 0 && <Parts parts={parts} />) : [first, last];
   // Few elements, since a table has a hundred of these.
-  return <bdi class="long" dir="ltr" title={text}><span class="long-start">{start}</span>{end && <span class="long-end">{end}</span>}{copy && <Copy text={text} />}</bdi>;
+  return <bdi class="long" dir="ltr" title={shown}><span class="long-start">{start}</span>{end && <span class="long-end">{end}</span>}{copy && <Copy text={text} />}</bdi>;
 }
 
 const copyText = (text: string): void => {

@@ -1,5 +1,6 @@
 // A regular expression that is read: in the colours of its parts, with its groups numbered, as the editor shows it.
 import type { JSX } from "preact";
+import { reveal } from "../state/words.ts";
 import { joinParts, splitRegex, type RegexPart } from "../state/regex.ts";
 
 /** Whether the source of a redirect of this type is a regular expression. */
@@ -13,4 +14,4 @@ export function Parts({ parts }: { parts: readonly RegexPart[] }): JSX.Element {
 }
 
 /** The source of a redirect: plain, or an expression. */
-export const Source = ({ text, type }: { text: string; type: string | null | undefined }): JSX.Element => (isRegex(type) ? <Parts parts={partsOf(text)} /> : <>{text}</>);
+export const Source = ({ text, type }: { text: string; type: string | null | undefined }): JSX.Element => (isRegex(type) ? <Parts parts={partsOf(reveal(text))} /> : <>{reveal(text)}</>);

@@ -29,6 +29,13 @@ export function ago(time: Date, now = new Date()): string {
   return "just now";
 }
 
+// Letters without a look: changes of the direction, and spaces and joiners of no width. Joiners belong to emoji and to some scripts.
+const UNSEEN = /[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\u{e0000}-\u{e007f}]|(?<![^\0-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\0-\x7f])/gu;
+
+/** Return a text as it is read, with a name in the place of each letter that would not be seen: "/a‹U+202E›b". */
+export const reveal = (text: string): string =>
+  text.replace(UNSEEN, (letter) => `‹U+${(letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}›`);
+
 /** Split a text for a cell that shortens its middle: the end always stays visible. */
 export function splitEnd(text: string, end = 16): [string, string] {
   const letters = Array.from(text);

@@ -4,7 +4,7 @@ import type { components } from "../api/schema.d.ts";
 import { Badge, Long, type Tone } from "../components/basics.tsx";
 import { isRegex } from "../components/regex.tsx";
 import { CODES, TYPE_NAMES, type Change } from "../state/project.ts";
-import { capital, count, countText, plural } from "../state/words.ts";
+import { capital, count, countText, plural, reveal } from "../state/words.ts";
 import { Difference } from "./differences.tsx";
 import { New, Old } from "./replace.tsx";
 
@@ -100,7 +100,7 @@ export function Problems({ items, total = items.length, title = "Problems", impa
       <ul class="problems">
         {items.map((each, index) => (
           <li key={index}>
-            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {brought.has(placeOf(each)) && <Badge>New</Badge>} {(each.source ?? each.path) && <Long text={each.source ?? each.path ?? ""} />} <span>{each.message}</span>
+            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {brought.has(placeOf(each)) && <Badge>New</Badge>} {(each.source ?? each.path) && <Long text={each.source ?? each.path ?? ""} />} <bdi>{reveal(each.message)}</bdi>
             {(each.file ?? each.line) && <code class="quiet">{each.file ? `${each.file}${each.line ? `:${each.line}` : ""}` : `line ${each.line}`}</code>}
           </li>
         ))}
@@ -149,14 +149,14 @@ export function ImpactPanel({ impact, id = "impact", problems = [] }: ImpactProp
   const where = others.length < appears.items.length ? `, ${some}marked as new among the problems` : "";
   if (!appears.total && !goes.total && !answers.total) return null;
   const rules = (items: typeof appears.items): JSX.Element => (
-    <ul class="problems">{items.map((each, index) => <li key={index}><Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.code.replaceAll("_", " "))}</Badge> <span>{each.message}</span></li>)}</ul>
+    <ul class="problems">{items.map((each, index) => <li key={index}><Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.code.replaceAll("_", " "))}</Badge> <bdi>{reveal(each.message)}</bdi></li>)}</ul>
   );
   return (
     <section class="panel" aria-labelledby={id}>
       <h2 id={id}>What it changes for visitors</h2>
       {answers.total > 0 && <>
         <p>{plural(answers.total, "request")} {answers.total === 1 ? "is" : "are"} answered in another way:</p>
-        <ul class="answers" tabIndex={0}>{answers.items.map((each) => <li key={each.request}><code>{each.request}</code><Old value={answered(each.before)} /><New value={answered(each.after)} /></li>)}</ul>
+        <ul class="answers" tabIndex={0}>{answers.items.map((each) => <li key={each.request}><code>{reveal(each.request)}</code><Old value={answered(each.before)} /><New value={answered(each.after)} /></li>)}</ul>
       </>}
       {appears.total > 0 && <><p>{plural(appears.total, "finding")} more{where}{others.length > 0 ? ":" : "."}</p>{others.length > 0 && rules(others)}</>}
       {goes.total > 0 && <details><summary>{plural(goes.total, "finding")} less</summary>{rules(goes.items)}</details>}

@@ -1,7 +1,7 @@
 // Two values of a field, so that one sees what differs: long texts line by line, short ones with the differing part marked.
 import type { JSX } from "preact";
 import { compareLines, differingMiddle, type Line } from "../state/lines.ts";
-import { count, plural } from "../state/words.ts";
+import { count, plural, reveal } from "../state/words.ts";
 import { New, Old, shownValue } from "./replace.tsx";
 
 const SIGNS = { same: ["\u00a0", ""], old: ["−", "Removed: "], new: ["+", "Added: "] } as const;
@@ -24,7 +24,7 @@ export function Difference({ old, now, only }: DifferenceProps): JSX.Element {
   if (only === "new") return <New value={now} />;
   if (only === "old") return <Old value={old} />;
   if (!isText(old) || !isText(now) || !old || !now) return <><Old value={old} /> <New value={now} /></>;
-  const [start, was, is, end] = differingMiddle(old, now);
+  const [start, was, is, end] = differingMiddle(reveal(old), reveal(now));
   if (!start && !end) return <><Old value={old} /> <New value={now} /></>;
   return <><Old value={old}>{start}{was && <mark>{was}</mark>}{end}</Old> <New value={now}>{start}{is && <mark>{is}</mark>}{end}</New></>;
 }
@@ -32,8 +32,8 @@ export function Difference({ old, now, only }: DifferenceProps): JSX.Element {
 /** A value with the part marked that another one has not. */
 export function Marked({ value, other }: { value: unknown; other: unknown }): JSX.Element {
   if (!isText(value) || !isText(other) || !value || !other || value === other) return <bdi>{shownValue(value)}</bdi>;
-  const [start, middle, , end] = differingMiddle(value, other);
-  return <bdi>{start || end ? <>{start}{middle && <mark>{middle}</mark>}{end}</> : value}</bdi>;
+  const [start, middle, , end] = differingMiddle(reveal(value), reveal(other));
+  return <bdi>{start || end ? <>{start}{middle && <mark>{middle}</mark>}{end}</> : reveal(value)}</bdi>;
 }
 
 /** Show what leads from one text to another, line by line, with the lines around it. */
@@ -57,7 +57,7 @@ function Row({ line, text, other }: { line: Line; text: string; other: string | 
   return (
     <p class={`line ${line.kind}`}>
       <span class="number" aria-hidden="true">{line.kind === "old" ? line.old : line.now}</span><span class="sign" aria-hidden="true">{sign}</span>
-      <span class="text">{said && <span class="visually-hidden">{said}</span>}{other === null ? <bdi>{text}</bdi> : <Marked value={text} other={other} />}</span>
+      <span class="text">{said && <span class="visually-hidden">{said}</span>}{other === null ? <bdi>{reveal(text)}</bdi> : <Marked value={text} other={other} />}</span>
     </p>
   );
 }

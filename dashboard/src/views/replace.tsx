@@ -10,7 +10,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { filtersOf, isKept, showsRemoved, type RecordKind } from "../state/filters.ts";
 import { P, type Of, type Page, type Redirect } from "../state/project.ts";
-import { plural } from "../state/words.ts";
+import { plural, reveal } from "../state/words.ts";
 import type { Choosing } from "./chosen.tsx";
 import { Difference } from "./differences.tsx";
 
@@ -130,9 +130,9 @@ function Shown({ preview, kind }: { preview: Preview; kind: string }): JSX.Eleme
 
 /** A value as text: lists with commas, an absent value as "none". */
 export function shownValue(value: unknown): string {
-  if (Array.isArray(value)) return value.join(", ") || "none";
-  if (typeof value === "string") return value || "none";
-  return value === null || value === undefined ? "none" : JSON.stringify(value);
+  if (Array.isArray(value)) return reveal(value.join(", ")) || "none";
+  if (typeof value === "string") return reveal(value) || "none";
+  return value === null || value === undefined ? "none" : reveal(JSON.stringify(value));
 }
 
 interface ValueProps {
