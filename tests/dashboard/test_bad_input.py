@@ -319,6 +319,21 @@ def test_letters_that_would_not_be_seen_are_named_where_rules_are_read_and_revie
     assert not re.search(unseen, page.locator("#content").inner_text())
 
 
+def test_a_page_after_the_last_one_leads_back_to_it(world: World, new_page: Opens) -> None:
+    """Such as one whose rows are removed, or a kept address."""
+    place = world.place()
+    item = {"type": "BASIC", "target": "/new", "status": "FOUND"}
+    rules = [{"op": "put", "kind": "redirect", "item": {"source": f"/{number:03}", **item}} for number in range(60)]
+    place.ask("POST", "/draft/changes", 200, json=rules)
+    page = new_page()
+    sign_in(page, world.user("admin"), f"{view(place)}?sort=source&page=90")
+    pages = page.get_by_role("navigation", name="Pages")
+    expect(pages).to_contain_text("None on this page, 60 in all")
+    pages.get_by_role("link", name="Previous").click()
+    expect(pages).to_contain_text("51\u201360 of 60")
+    expect(page.locator("tbody tr").first).to_contain_text("/050")
+
+
 def test_a_publish_that_takes_long_says_what_it_waits_for(world: World, new_page: Opens) -> None:
     place = world.place()
     place.add("/a")

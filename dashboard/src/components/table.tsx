@@ -118,6 +118,7 @@ export function Pages({ total, ahead }: { total: number; ahead?: Ahead }): JSX.E
   const first = offset();
   const page = first / PAGE + 1;
   const last = Math.max(1, Math.ceil(total / PAGE));
+  const range = first < total ? `${count(first + 1)}–${count(Math.min(first + PAGE, total))} of ${count(total)}` : `None on this page, ${count(total)} in all`;
   const link = (to: number, text: string): JSX.Element =>
     to < 1 || to > last || to === page
       ? <span class="button plain" aria-disabled="true">{text}</span>
@@ -125,8 +126,8 @@ export function Pages({ total, ahead }: { total: number; ahead?: Ahead }): JSX.E
   if (total <= PAGE && first === 0) return <p class="pages"><span role="status">{total ? `${count(total)} in all` : "None"}</span></p>;
   return (
     <nav class="pages" aria-label="Pages" {...readingAhead(ahead)}>
-      <span role="status">{total ? `${count(Math.min(first + 1, total))}–${count(Math.min(first + PAGE, total))} of ${count(total)}` : "None"}</span>
-      {link(page - 1, "Previous")}{link(page + 1, "Next")}
+      <span role="status">{total ? range : "None"}</span>
+      {link(Math.min(page - 1, last), "Previous")}{link(page + 1, "Next")}
     </nav>
   );
 }
