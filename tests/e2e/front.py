@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.gitstore.wire.client.http_host import NGINX, find_program, listens
-from tests.service import ROOT, Service, stop, wait_until
+from tests.service import ROOT, Service, child_pids, open_files, stop, wait_until
 
 NAME = "waypost.example"
 GUIDE = ROOT / "docs" / "how-to" / "run-in-production.md"
@@ -99,7 +99,7 @@ def read_all(connection: socket.socket) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Fronts:
-    """The servers of one nginx.
+    """The servers of one nginx, and its process id.
 
     `guide` is that of the guide. The others differ in a line: clients of `distant` say from where they come, `adding` adds
     to `X-Forwarded-For` instead of replacing it, `stranger` calls from an address that the service does not trust, and
@@ -111,6 +111,14 @@ class Fronts:
     adding: Front
     stranger: Front
     other: Front
+    pid: int
+
+    def connections(self, service: Service) -> set[str]:
+        """Return nginx's ends of its open connections to a service."""
+        held = {str(file) for worker in child_pids(self.pid) for file in open_files(worker)}
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]]
+        port = f":{service.port:04X}"
+        return {row[1] for row in rows if row[2].endswith(port) and f"socket:[{row[9]}]" in held}
 
 
 @contextmanager
@@ -143,7 +151,7 @@ def fronting(service: Service, other: Service, folder: Path) -> Iterator[Fronts]
         process = subprocess.Popen(command, stdout=output, stderr=output)
     try:
         wait_until(lambda: _has_started(process, folder, ports.values()), _PATIENCE, "nginx to listen")
-        yield Fronts(**{name: Front(port, folder, name != "guide") for name, port in ports.items()})
+        yield Fronts(**{name: Front(port, folder, name != "guide") for name, port in ports.items()}, pid=process.pid)
     finally:
         stop(process)
 

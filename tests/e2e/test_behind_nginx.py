@@ -18,7 +18,7 @@ from api.http.request.request_body import LINGER_BYTES
 from tests.e2e.front import GUIDE, NAME, STRANGER, Front, Fronts, fronting, read_all
 from tests.e2e.git import git
 from tests.e2e.openid import settings as openid_settings
-from tests.e2e.smuggled import CHUNKED, HOST, VECTORS, Names, Vector, chunks, request
+from tests.e2e.smuggled import CHUNKED, HOST, VECTORS, Names, Vector, chunk, chunks, request
 from tests.e2e.world import PASSWORD, Place, World, open_world
 from tests.openid_provider import hostile_provider
 from tests.service import WAYPOST, running, wait_until
@@ -169,20 +169,13 @@ def check_vector(behind: Behind, name: str, found: list[Answer]) -> None:
     check_logs(behind, name)
 
 
-def connections_of(behind: Behind) -> set[str]:
-    """Return the local ports of the open connections to the service."""
-    port = f":{behind.world.service.port:04X}"
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]]
-    return {row[1] for row in rows if row[2].endswith(port) and row[3] == "01"}
-
-
 def test_all_clients_share_a_connection_to_the_service(behind: Behind) -> None:
     """Otherwise nothing that one client sends could ever meet another one's request."""
     open_upstream(behind)
-    before = connections_of(behind)
+    before = behind.fronts.connections(behind.world.service)
     for _ in range(10):
         check_victims(behind)
-    assert connections_of(behind) == before
+    assert before == behind.fronts.connections(behind.world.service) != set()
 
 
 def test_what_is_sent_ahead_is_answered_in_order(behind: Behind) -> None:
@@ -248,32 +241,40 @@ def test_a_body_that_is_not_read_is_no_request(behind: Behind, name: str, framin
     check_logs(behind, names.outer.removeprefix("nowhere-"))
 
 
-def test_a_request_beyond_what_a_refusal_reads_of_a_body_is_none(behind: Behind) -> None:
-    names = Names.of("large")
-    body = b"x" * LINGER_BYTES + request(names.inner) * 10_000
-    head = (f"POST /{names.outer} HTTP/1.1".encode(), HOST, b"Content-Length: %d" % len(body))
+@pytest.mark.parametrize("framing", ["length", "chunks"])
+def test_a_request_beyond_what_a_refusal_reads_of_a_body_is_none(behind: Behind, framing: str) -> None:
+    """Such a body in chunks comes to the service in chunks too; nginx gives one that it has read as a whole a length."""
+    names = Names.of(f"large-{framing}")
+    padding, hidden = b"x" * LINGER_BYTES, request(names.inner) * 10_000
+    if framing == "length":
+        body, length = padding + hidden, b"Content-Length: %d" % len(padding + hidden)
+    else:
+        body, length = chunk(padding) + chunks(hidden), CHUNKED
+    head = (f"POST /{names.outer} HTTP/1.1".encode(), HOST, length)
     open_upstream(behind)
     found = answers(behind.fronts.guide.exchange(b"\r\n".join(head) + b"\r\n\r\n" + body + request(names.last)))
     assert found[0].status == 404
     check_victims(behind)
-    check_logs(behind, "large")
+    check_logs(behind, f"large-{framing}")
 
 
-def test_a_request_that_comes_late_in_a_body_is_none(behind: Behind) -> None:
+@pytest.mark.parametrize("framing", ["length", "chunks"])
+def test_a_request_that_comes_late_in_a_body_is_none(behind: Behind, framing: str) -> None:
     """The service answers before the body has come, so nginx must not give that connection to another client."""
-    names = Names.of("late")
+    names = Names.of(f"late-{framing}")
+    length, late = (b"Content-Length: 100000", bytes) if framing == "length" else (CHUNKED, chunks)
     open_upstream(behind)
-    before = connections_of(behind)
+    before = behind.fronts.connections(behind.world.service)
     with closing(behind.fronts.guide.connect()) as connection:
-        head = (f"POST /{names.outer} HTTP/1.1".encode(), HOST, b"Content-Length: 100000")
+        head = (f"POST /{names.outer} HTTP/1.1".encode(), HOST, length)
         connection.sendall(b"\r\n".join(head) + b"\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 404 ")
         check_victims(behind)
-        connection.sendall(request(names.inner))
+        connection.sendall(late(request(names.inner)))
         check_victims(behind)
     check_victims(behind)
-    check_logs(behind, "late")
-    assert before - connections_of(behind), "a connection with half a body was used again"
+    check_logs(behind, f"late-{framing}")
+    assert before - behind.fronts.connections(behind.world.service), "a connection with half a body was used again"
 
 
 def test_all_of_them_at_once_mix_no_responses_up(behind: Behind) -> None:
