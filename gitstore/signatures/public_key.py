@@ -97,7 +97,7 @@ class PublicKey:
                 key.verify(padded, data, padding.PKCS1v15(), getattr(hashes, _RSA_HASHES[algorithm])())
             else:
                 return False
-        except InvalidSignature:
+        except (InvalidSignature, MalformedFields):  # the latter in the two numbers of ECDSA
             return False
         except (ValueError, UnsupportedAlgorithm) as ex:
             raise InvalidKey("the key is damaged") from ex

@@ -79,6 +79,11 @@ def test_each_commit_of_a_push_needs_a_signature(clone: Clone, kim: Key) -> None
     assert clone.check().lines[0] == f"The commit {clone.git('rev-parse', 'HEAD~1')[:12]} has no signature."
 
 
+def test_each_project_that_a_commit_changes_is_asked(clone: Clone) -> None:
+    clone.commit({"docs/redirects.yaml": rules(("/a", "/b")), "shop/redirects.yaml": rules(("/old", "/new"))})
+    assert clone.check().lines[1] == "The policy of shop on release has signatures: required."
+
+
 @pytest.mark.parametrize(("kind", "bits"), [("rsa", "2048"), ("ecdsa", "256"), ("ecdsa", "384"), ("ecdsa", "521")])
 def test_keys_of_other_kinds(clone: Clone, kim: Key, tmp_path: Path, kind: str, bits: str) -> None:
     other = Key.make(tmp_path, "robin@acme.example", kind, bits=bits)
@@ -193,6 +198,23 @@ def test_signers_that_cannot_be_read_are_refused(clone: Clone, kim: Key) -> None
     verdict = clone.check()
     assert verdict.refusal == "invalid signers"
     assert verdict.lines[0].startswith("allowed_signers:1: cert-authority is not supported")
+
+
+def test_signers_on_release_that_cannot_be_read_stop_what_needs_a_signature_and_nothing_else(
+    clone: Clone, kim: Key
+) -> None:
+    """They came by a way without checks, such as a move of release on the disk."""
+    clone.commit({"allowed_signers": "kim no key\n"})
+    clone.place.git("fetch", "-q", str(clone.folder), "+HEAD:refs/heads/release")
+    use(clone, kim)
+    clone.commit({"docs/redirects.yaml": rules(("/a", "/b"))})
+    ((_, note),) = clone.push().notes
+    assert "Verified-signer" not in load_message(note).trailers
+    clone.commit({"allowed_signers": kim.line()})
+    verdict = clone.check()
+    assert verdict.refusal == "signature required"
+    assert verdict.lines[1] == "The file on release cannot be read:"
+    assert verdict.lines[2].startswith("allowed_signers:1: ")
 
 
 def test_without_signers_the_refusal_says_so(place: Place) -> None:

@@ -1,6 +1,8 @@
 """The file of signers: read as OpenSSH reads it, and refused where the two could differ."""
 
+import time
 from calendar import timegm
+from collections.abc import Iterator
 from pathlib import Path
 from time import gmtime, strftime
 
@@ -64,6 +66,35 @@ def test_each_fault_has_its_line(line: str, fault: str) -> None:
     assert fault in found
 
 
+def test_each_fault_is_told_in_order_up_to_ten() -> None:
+    found = problems("kim\n" * 12)
+    assert [each.partition(" ")[0] for each in found] == [f"allowed_signers:{number}:" for number in range(1, 11)]
+
+
+def test_a_file_of_more_than_a_mebibyte_is_not_read() -> None:
+    longest = f"kim@acme.example {KEY}\n#".ljust(1 << 20, "x")
+    assert len(load_allowed_signers(longest.encode())) == 1
+    assert problems(f"{longest}x") == ("allowed_signers: The file has more than 1 MiB. Remove lines.",)
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have the machine be in another time zone."""
+    monkeypatch.setenv("TZ", "Pacific/Auckland")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_times_are_utc_wherever_the_machine_is() -> None:
+    text = f'kim valid-after="20300101",valid-before="20300101120000Z" {KEY}'
+    (found,) = load_allowed_signers(text.encode())
+    noon = timegm((2030, 1, 1, 12, 0, 0))
+    assert (found.valid_after, found.valid_before) == (noon - 43_200, noon)
+
+
 def test_bytes_that_are_no_text() -> None:
     with pytest.raises(InvalidSigners, match="not UTF-8"):
         load_allowed_signers(b"\xff\xfe")
@@ -102,7 +133,7 @@ def test_ssh_keygen_agrees(kim: Key, tmp_path: Path, options: str) -> None:
     signature.write_bytes(sign(kim, message))
     (signer,) = load_allowed_signers(signers.read_bytes())
     start = timegm((2030, 1, 1, 0, 0, 0))
-    for time in (start - 86_400, start - 1, start, start + 1, start + 86_400):
-        ours = not signer.find_fault("git", [time])
-        theirs = verifies(signers, kim.principal, signature, message, strftime("%Y%m%d%H%M%SZ", gmtime(time)))
-        assert ours == theirs, (options, time)
+    for at in (start - 86_400, start - 1, start, start + 1, start + 86_400):
+        ours = not signer.find_fault("git", [at])
+        theirs = verifies(signers, kim.principal, signature, message, strftime("%Y%m%d%H%M%SZ", gmtime(at)))
+        assert ours == theirs, (options, at)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from gitstore.errors import SigningKeyUnusable
 from gitstore.signatures.message_signature import InvalidMessage, dump_digest, sign_message, verify_message
-from gitstore.signatures.public_key import InvalidKey
+from gitstore.signatures.public_key import InvalidKey, PublicKey
 from gitstore.signatures.signing_key import SigningKey
+from gitstore.signatures.ssh_fields import dump_string
 from gitstore.signatures.web_key import dump_web_key, key_id, load_public_keys, load_web_key
 from tests.ssh_keys import Key, KeyMaker
 
@@ -101,6 +102,29 @@ def test_other_content_and_other_keys_are_refused() -> None:
 def test_other_web_keys_are_refused(found: dict[str, object]) -> None:
     with pytest.raises(InvalidKey):
         load_web_key(found)
+
+
+@pytest.mark.parametrize("changed", [{"kty": "EC"}, {"crv": "X25519"}, {"x": "AAAA"}])
+def test_a_web_key_of_another_kind_or_length_is_refused(changed: dict[str, str]) -> None:
+    web = dump_web_key(KEY.public)
+    assert load_web_key(web) == KEY.public
+    with pytest.raises(InvalidKey):
+        load_web_key({**web, **changed})
+
+
+@pytest.mark.parametrize(
+    "blob",
+    [
+        dump_string(b"ssh-rsa") + dump_string(bytes(32)),
+        dump_string(b"ssh-ed25519") + dump_string(bytes(31)),
+        KEY.public.blob + b"\0",
+        KEY.public.blob[:-1],
+    ],
+)
+def test_only_a_whole_ed25519_key_has_a_web_key_and_an_id(blob: bytes) -> None:
+    for work in (dump_web_key, key_id):
+        with pytest.raises(InvalidKey):
+            work(PublicKey(blob))
 
 
 def test_public_keys_of_files(ssh_keygen: KeyMaker, tmp_path: Path) -> None:

@@ -122,3 +122,10 @@ def test_a_signature_without_a_touch_does_not_count(fake: FakeSecurityKey) -> No
 def test_a_signature_of_another_kind_is_refused(fake: FakeSecurityKey) -> None:
     value = load_signature(fake.sign(PAYLOAD)).value.replace(dump_string(fake.kind), dump_string(b"ssh-ed25519"), 1)
     assert not fake.key.verifies(value, signed_data(PAYLOAD))
+
+
+def test_bytes_after_the_key_or_the_signature_are_refused(fake: FakeSecurityKey) -> None:
+    value = load_signature(fake.sign(PAYLOAD)).value
+    assert fake.key.verifies(value, signed_data(PAYLOAD))
+    assert not fake.key.verifies(value + b"\0", signed_data(PAYLOAD))
+    assert not PublicKey(fake.key.blob + b"\0").verifies(value, signed_data(PAYLOAD))

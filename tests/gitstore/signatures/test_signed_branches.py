@@ -100,21 +100,79 @@ def test_a_proposal_cannot_let_its_own_key_in(place: Place, robin: Key) -> None:
         merge(place)
 
 
+@pytest.mark.parametrize("is_first", [True, False])
 @pytest.mark.parametrize(("path", "old"), [(RULES, rules(("/old", "/new"))), ("allowed_signers", "robin")])
 def test_an_unsigned_merge_commit_does_not_bring_back_an_old_release(
-    place: Place, kim: Key, robin: Key, path: str, old: str
+    place: Place, kim: Key, robin: Key, path: str, old: str, *, is_first: bool
 ) -> None:
-    """Its first parent is the old release, so nothing differs from that one."""
+    """One of its parents is the old release, so nothing differs from that one."""
     place.push({path: f"{kim.line()}{robin.line()}" if old == "robin" else old})
     former = place.tip
     place.push({path: kim.line() if old == "robin" else rules(("/now", "/new"))})
     before = place.tip
     clone = place.clone()
     git(clone, "fetch", "--quiet", "origin")
-    push(place, what=git(clone, "commit-tree", f"{former}^{{tree}}", "-p", former, "-p", before, "-m", "Merge"))
+    parents = (former, before) if is_first else (before, former)
+    words = [word for parent in parents for word in ("-p", parent)]
+    push(place, what=git(clone, "commit-tree", f"{former}^{{tree}}", *words, "-m", "Merge"))
     with pytest.raises(SignatureRequired, match="has no signature"):
         merge(place)
     assert place.tip == before
+
+
+def test_a_first_commit_of_another_history_needs_a_signature(place: Place, kim: Key) -> None:
+    """Only the merge of it is signed; it has no parent from which it could differ."""
+    clone = place.clone()
+    commit(place, {RULES: rules(("/other", "/new"))}, kim)
+    tree = git(clone, "rev-parse", "HEAD^{tree}")
+    root = git(clone, "commit-tree", tree, "-m", "Another history")
+    merged = git(
+        clone, *kim.settings(), "commit-tree", "-S", tree, "-p", "HEAD", "-p", root, "-m", "Merge the other history"
+    )
+    push(place, what=merged)
+    with pytest.raises(SignatureRequired, match=f"The commit {root[:12]} has no signature"):
+        merge(place)
+
+
+def test_a_key_that_is_over_merges_nothing_even_with_a_commit_dated_before(place: Place, kim: Key) -> None:
+    place.push({"allowed_signers": kim.line('valid-before="20260101Z"')})
+    place.clone()
+    commit(place, {RULES: rules(("/a", "/new"))})
+    folder = place.root / "clone"
+    long_ago = "GIT_COMMITTER_DATE=2025-06-01T00:00:00Z"
+    git(
+        folder,
+        *kim.settings(),
+        "rebase",
+        "--quiet",
+        "--exec",
+        f"{long_ago} git commit -q --amend --no-edit -S",
+        "HEAD~1",
+    )
+    assert git(folder, "log", "-1", "--format=%cs") == "2025-06-01"
+    push(place)
+    with pytest.raises(SignatureRequired, match="which was valid only until 2026-01-01"):
+        merge(place)
+
+
+def test_an_override_with_its_reason_publishes_a_pushed_draft(place: Place) -> None:
+    place.save(put(redirect("/mine")))
+    draft = "draft/shop/main"
+    git(place.clone(), "checkout", "--quiet", "-B", "draft", f"origin/{draft}")
+    commit(place, {RULES: rules(("/a", "/new"))})
+    push(place, draft)
+    published = place.store.publishes.publish(SPACE, PublishRequest(MAIN, ADA, override="Kim has lost the key"))
+    assert "Override-reason: Kim has lost the key" in place.git("log", "-1", "--format=%B", published.version)
+
+
+def test_a_message_does_not_make_a_commit_one_of_the_service(place: Place) -> None:
+    place.clone()
+    commit(place, {RULES: rules(("/forged", "/new"))})
+    text = "By hand\n\ncommitter Waypost <service@waypost.invalid> 1 +0000\n"
+    git(place.root / "clone", "commit", "--quiet", "--amend", "--message", text)
+    push(place)
+    with pytest.raises(SignatureRequired, match="has no signature"):
+        merge(place)
 
 
 def test_with_signers_that_cannot_be_read_only_an_override_merges(place: Place, kim: Key) -> None:

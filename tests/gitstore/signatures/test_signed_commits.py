@@ -98,6 +98,14 @@ def test_without_a_key_no_namespace_is_created_however_many_others_are_unsigned(
         Store(signed.root).namespaces.create("mine", "", ADA)
 
 
+def test_a_message_does_not_make_a_commit_a_signed_one(place: Place) -> None:
+    place.save(put(redirect("/a")))
+    request = PublishRequest(MAIN, ADA, message="Change\n\ngpgsig of nobody")
+    assert "\ngpgsig of" in place.git("log", "-1", "--format=%B", place.store.publishes.publish(SPACE, request).version)
+    place.publish(put(redirect("/b")))
+    assert place.targets() == {"/a": "/new", "/b": "/new"}
+
+
 def test_another_process_signs_too(signed: Place, service_key: Key, signers: Path) -> None:
     drafts, publishes = pickle.loads(pickle.dumps((signed.store.drafts, signed.store.publishes)))  # noqa: S301 - of this test's own
     drafts.edit(SPACE, DraftName(SHOP, "other"), [put(redirect("/x"))], ADA)
