@@ -1,5 +1,6 @@
 """The check of data against a schema, with problems in Waypost's own words."""
 
+from collections.abc import Iterable
 from itertools import islice
 
 from content.records.problem import Problem
@@ -12,8 +13,8 @@ def check(name: str, instance: object, limit: int = MAX_PROBLEMS) -> list[Proble
     """Return the problems of the data by the schema of that name: [] where it is valid, else 1 to `limit` problems.
 
     The data comes from a JSON or YAML reader (str keys, no dates); raises KeyError for an unknown schema.
-    Pointers are JSON Pointers into the data: to the invalid value, the unknown key, or the object that lacks a
-    field. Messages are bounded for any data.
+    Pointers are JSON Pointers into the data: to the invalid value, the unknown key, or where a missing field
+    would be. Messages are bounded for any data.
     """
     if validator_for(name)(instance):
         return []
@@ -22,6 +23,12 @@ def check(name: str, instance: object, limit: int = MAX_PROBLEMS) -> list[Proble
 
     found = islice(violations(name, instance), limit)
     return [translate_error(violation) for violation in found] or [_generic_problem(name)]
+
+
+def invalid_fields(problems: Iterable[Problem]) -> frozenset[str]:
+    """Return the names of the fields of the data with problems, also of those that are missing."""
+    steps = (problem.pointer.split("/")[1] for problem in problems if problem.pointer)
+    return frozenset(step.replace("~1", "/").replace("~0", "~") for step in steps)
 
 
 def _generic_problem(name: str) -> Problem:

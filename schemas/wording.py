@@ -110,7 +110,9 @@ def _inexact(found: _Violation) -> Problem:
 
 def _missing(found: _Violation) -> Problem:
     place = "" if found.subject == "the document" else f" in {found.subject}"
-    return Problem("missing_field", f"'{found.field}' is missing{place}", pointer=found.pointer)
+    return Problem(
+        "missing_field", f"'{found.field}' is missing{place}", pointer=found.pointer + dump_pointer([found.field])
+    )
 
 
 def _unknown(found: _Violation) -> Problem:

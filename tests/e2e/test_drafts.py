@@ -147,7 +147,7 @@ def test_an_invalid_record_is_422_and_nothing_changes(place: Place, body: Any, c
 
 
 SHAPES: list[tuple[Any, str, str]] = [
-    ({}, "missing_field", ""),
+    ({}, "missing_field", "/type"),
     ([], "wrong_type", ""),
     (redirect("/a", extra=1), "unknown_field", "/extra"),
     (redirect("/a", status=303), "not_allowed", "/status"),

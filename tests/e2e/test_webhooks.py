@@ -226,7 +226,7 @@ def test_a_recreated_namespace_has_none_of_the_former_webhooks_and_events(
 
 
 BAD = [
-    ({}, "missing_field", ""),
+    ({}, "missing_field", "/url"),
     ({"url": "ftp://hooks.example/"}, "bad_format", "/url"),
     ({"url": "hooks.example"}, "bad_format", "/url"),
     ({"url": "http://me:pw@hooks.example/"}, "bad_format", "/url"),

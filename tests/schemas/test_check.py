@@ -176,7 +176,7 @@ def test_a_hundred_thousand_rules_are_checked_quickly() -> None:
     started = time.process_time()
     assert check("redirects", {"redirects": rules}) == []
     accepted = time.process_time()
-    assert check("redirects", {"redirects": [*rules, {}]})[0].pointer == "/redirects/100000"
+    assert check("redirects", {"redirects": [*rules, {}]})[0].pointer == "/redirects/100000/type"
     explained = time.process_time()
     # Processor time: 0.07 s and 0.25 s; jsonschema alone takes 6 s.
     assert accepted - started < 1
@@ -196,7 +196,7 @@ def test_fields_of_any_name_are_explained_where_they_are_allowed() -> None:
     change = {"kind": "redirect", "id": "0123456789abcdef", "source": "/a", "type": "BASIC", "change": "changed"}
     assert check("change", {**change, "fields": {"target": {"old": "/b", "new": None}}}) == []
     (problem,) = check("change", {**change, "fields": {"target": {"old": "/b"}}})
-    assert (problem.code, problem.pointer) == ("missing_field", "/fields/target")
+    assert (problem.code, problem.pointer) == ("missing_field", "/fields/target/new")
 
 
 def test_a_value_that_must_be_a_constant_is_named_in_the_message() -> None:

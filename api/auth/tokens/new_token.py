@@ -1,6 +1,6 @@
 """New API tokens and new values of tokens: the checks and steps that service tokens and personal ones share."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -30,23 +30,31 @@ class NewToken:
     expires_at: datetime | None = None
     role: str | None = None
 
-    def check(self, now: datetime) -> None:
-        """Raise 422 for invalid fields, also if they do not come over HTTP."""
+    def check(self, connection: Connection, now: datetime, lifetime: timedelta | None = None) -> None:
+        """Raise 422 with all problems of the fields, also if they do not come over HTTP; `lifetime` as in `problems`."""
         grants = {"grants": [grant.wire() for grant in self.grants]} if self.grants else {}
-        problems = schemas.check("token-create", {"name": self.name, "role": self.role, **grants})
-        if not self.grants and self.role is None:
-            problems.append(
-                Problem("invalid_grant", "The token has no grants. Give it grants or a role.", pointer="/grants")
-            )
-        raise_problems(problems or [*grant_problems(self.grants), *_expiry_problems(self.expires_at, now)])
+        found = schemas.check("token-create", {"name": self.name, "role": self.role, **grants})
+        raise_problems([*found, *self.problems(connection, now, lifetime, schemas.invalid_fields(found))])
+
+    def problems(
+        self, connection: Connection, now: datetime, lifetime: timedelta | None = None, skipped: Collection[str] = ()
+    ) -> list[Problem]:
+        """Return the problems that no schema finds, but of the `skipped` fields; it must expire within a `lifetime`."""
+        found = {
+            "grants": grant_problems(self.grants) if self.grants else self._lack_of_grants(skipped),
+            "role": _role_problems(self.role, grants_by_role(connection)),
+            "expiresAt": _expiry_problems(self.expires_at, now, lifetime),
+        }
+        return [problem for name, problems in found.items() if name not in skipped for problem in problems]
+
+    def _lack_of_grants(self, skipped: Collection[str]) -> list[Problem]:
+        if self.role is not None or "role" in skipped:
+            return []
+        return [Problem("invalid_grant", "The token has no grants. Give it grants or a role.", pointer="/grants")]
 
     def all_grants(self, connection: Connection) -> tuple[Grant, ...]:
-        """Return all its grants as they are now; 422 if there is no such role."""
-        role_grants = grants_by_role(connection)
-        if self.role is not None and self.role not in role_grants:
-            message = f"Unknown role '{self.role}'. Use one of: {', '.join(role_grants)}."
-            raise_problems([Problem("unknown_role", message, pointer="/role")])
-        return (*self.grants, *(grants_of(role_grants, [self.role]) if self.role else ()))
+        """Return all its grants as they are now."""
+        return (*self.grants, *(grants_of(grants_by_role(connection), [self.role]) if self.role else ()))
 
     def mint(self, now: datetime, created_by: str, owner: int | None = None) -> tuple[ApiToken, str]:
         """Return the token with a new value."""
@@ -107,10 +115,20 @@ def raise_problems(problems: Sequence[Problem]) -> None:
         raise invalid("Invalid token; see the problems.", problems)
 
 
-def _expiry_problems(expires_at: datetime | None, now: datetime) -> list[Problem]:
-    if expires_at is None or expires_at > now:
+def _role_problems(role: str | None, known: Collection[str]) -> list[Problem]:
+    if role is None or role in known:
         return []
-    return [Problem("in_the_past", "The expiry time is in the past. Use a later one.", pointer="/expiresAt")]
+    return [Problem("unknown_role", f"Unknown role '{role}'. Use one of: {', '.join(known)}.", pointer="/role")]
+
+
+def _expiry_problems(expires_at: datetime | None, now: datetime, lifetime: timedelta | None) -> list[Problem]:
+    if expires_at is not None and expires_at <= now:
+        return [Problem("in_the_past", "The expiry time is in the past. Use a later one.", pointer="/expiresAt")]
+    if lifetime is not None and (expires_at is None or expires_at > now + lifetime):
+        most = f"{lifetime.total_seconds() / 86_400:g} days"
+        message = f"A personal token must expire within {most}. Use an earlier time."
+        return [Problem("out_of_range", message, pointer="/expiresAt")]
+    return []
 
 
 def revoke(

@@ -4,6 +4,7 @@ Their grants are a part of those of their owner: what the account loses, its tok
 threads.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,7 +13,7 @@ from api.auth.permissions.principal import Principal, PrincipalKind
 from api.auth.permissions.roles import grants_by_role, grants_of
 from api.auth.permissions.table import read_again
 from api.auth.permissions.writer import check_grants_held, require_person
-from api.auth.tokens.new_token import IssuedToken, NewToken, raise_problems, revoke, rotate
+from api.auth.tokens.new_token import IssuedToken, NewToken, revoke, rotate
 from api.db import audit
 from api.db.accounts import tokens, users
 from api.db.accounts.tokens import ApiToken
@@ -42,10 +43,9 @@ class PersonalTokens:
         """Create a token; 403 for grants that the user lacks, 409 for too many tokens, 422 for invalid fields."""
         _check(actor, user)
         now = self.clock()
-        new.check(now)
-        self._check_expiry(new.expires_at, now)
         with self.state.changing() as connection:
             read_again(connection, actor, now)
+            new.check(connection, now, self.lifetime)
             owner = users.find_user(connection, user)
             holder = "" if actor.is_account(user) else owner.username
             check_grants_held(_held_by(connection, owner), new.all_grants(connection), holder)
@@ -78,11 +78,10 @@ class PersonalTokens:
             users.find_user(connection, user)
             return tokens.list_tokens(connection, limit, offset, user)
 
-    def _check_expiry(self, expires_at: datetime | None, now: datetime) -> None:
-        if expires_at is None or expires_at > now + self.lifetime:
-            most = f"{self.lifetime.total_seconds() / 86_400:g} days"
-            message = f"A personal token must expire within {most}. Use an earlier time."
-            raise_problems([Problem("out_of_range", message, pointer="/expiresAt")])
+    def problems(self, new: NewToken, skipped: Collection[str]) -> list[Problem]:
+        """Return the problems of the fields of a new token that no schema finds, but of the `skipped` ones."""
+        with self.state.database.reading() as connection:
+            return new.problems(connection, self.clock(), self.lifetime, skipped)
 
 
 def remove_all(connection: Connection, actor: Principal, user: int, now: datetime) -> None:

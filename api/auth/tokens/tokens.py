@@ -1,6 +1,6 @@
 """API tokens: create, rotate and remove them, each with its permission check. All calls block: run them in threads."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,6 +15,7 @@ from api.db.audit import AuditEntry, AuditEvent
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock, utc_now
 from api.errors import Forbidden
+from content.records.problem import Problem
 
 _AT_ONCE = timedelta(0)
 
@@ -37,15 +38,20 @@ class Tokens:
         """Create a token; 403 for grants beyond the actor's own, 422 for invalid grants or a past expiry time."""
         require_person(actor, "create API tokens")
         now, new = self.clock(), NewToken(name, grants, expires_at, role)
-        new.check(now)
         token, value = new.mint(now, actor.name)
         with self.state.changing() as connection:
             actor = read_writer(connection, actor, now, "token")
+            new.check(connection, now)
             check_grants_held(actor.grants, new.all_grants(connection))
             number = tokens.add_token(connection, token)
             entry = AuditEntry(now, AuditEvent.TOKEN_CREATED, actor.actor(), name, new.detail(number))
             audit.record(connection, entry)
             return IssuedToken(tokens.find_token(connection, number), value)
+
+    def problems(self, new: NewToken, skipped: Collection[str]) -> list[Problem]:
+        """Return the problems of the fields of a new token that no schema finds, but of the `skipped` ones."""
+        with self.state.database.reading() as connection:
+            return new.problems(connection, self.clock(), skipped=skipped)
 
     def rotate(self, actor: Principal, number: int, overlap: timedelta = _AT_ONCE) -> IssuedToken:
         """Give a token a new value; the old one is valid for the `overlap`, then rejected.

@@ -9,7 +9,7 @@ from falcon.asgi import Request
 from api.auth.tokens.api_token import PREFIX, find_values
 from api.errors import invalid
 from api.http.guard.access import principal_of
-from api.http.request.json_body import has_body, read_with_bytes
+from api.http.request.json_body import FieldCheck, has_body, read_with_bytes
 from api.interfaces import LeakSearch, TokenSearch
 from api.runtime.jobs.background import run_in_thread
 from content.records.problem import Problem
@@ -23,10 +23,15 @@ _MESSAGE = "This is a valid API token. It is revoked now. Remove it here, and cr
 
 
 async def read_content(
-    req: Request, schema: str, limit: int | None = None, *, reason: str = "found in an edit"
+    req: Request,
+    schema: str,
+    limit: int | None = None,
+    *,
+    reason: str = "found in an edit",
+    further: FieldCheck | None = None,
 ) -> dict[str, Any]:
     """Read a JSON body as `read_json` does; 422 with the field for a valid API token in it, which is revoked."""
-    data, value = await read_with_bytes(req, schema, limit)
+    data, value = await read_with_bytes(req, schema, limit, further)
     search = _search(req, reason)
     if search and any(sign in data for sign in _SIGNS):
         await run_in_thread(_check_fields, search, value)

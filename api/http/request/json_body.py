@@ -1,6 +1,7 @@
 """Request bodies: limited in bytes, decoded strictly and validated by a schema."""
 
 import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -10,6 +11,11 @@ import schemas
 from api.errors import ApiError, bad_request, invalid
 from api.http.request.caller_access import check_again
 from api.runtime.jobs.background import run_in_thread
+from content.records.problem import Problem
+from schemas import invalid_fields
+
+FieldCheck = Callable[[Mapping[str, Any], Collection[str]], list[Problem]]
+"""Returns the problems of the fields that are valid by the schema, given the names of the invalid ones; it may block."""
 
 # bytes; larger bodies are validated in a thread, since collecting the errors of an invalid one blocks the event loop
 LARGE = 64 * 1024
@@ -26,16 +32,28 @@ async def read_json(req: Request, schema: str, limit: int | None = None) -> dict
     return value
 
 
-async def read_with_bytes(req: Request, schema: str, limit: int | None = None) -> tuple[bytes, dict[str, Any]]:
-    """Read a JSON body as `read_json` does; return its bytes too."""
+async def read_with_bytes(
+    req: Request, schema: str, limit: int | None = None, further: FieldCheck | None = None
+) -> tuple[bytes, dict[str, Any]]:
+    """Read a JSON body as `read_json` does; return its bytes too. 422 also has the problems of the `further` check."""
     check_json(req)
     check_coding(req)
     data = await read_bytes(req, req.context.json_limit if limit is None else limit)
     value: dict[str, Any] = decode_json(data)
     problems = schemas.check(schema, value) if len(data) < LARGE else await run_in_thread(schemas.check, schema, value)
-    if problems:
-        raise invalid("The body does not match its schema; see the problems.", problems)
+    found = await run_in_thread(_check_fields, further, value, problems) if further else []
+    if problems or found:
+        fault = "The body does not match its schema" if problems else "The body is invalid"
+        raise invalid(f"{fault}; see the problems.", [*problems, *found])
     return data, value
+
+
+def _check_fields(further: FieldCheck, body: object, problems: Sequence[Problem]) -> list[Problem]:
+    """Return the problems of the fields of a body that have none by its schema."""
+    if not isinstance(body, dict):
+        return []
+    refused = invalid_fields(problems)
+    return further({name: value for name, value in body.items() if name not in refused}, refused)
 
 
 async def read_optional_json(req: Request, schema: str) -> dict[str, Any]:

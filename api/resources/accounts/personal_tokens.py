@@ -4,13 +4,12 @@ from falcon.asgi import Request, Response
 
 from api.auth.browser_sessions import own_account
 from api.auth.permissions.principal import as_principal
-from api.auth.tokens.new_token import NewToken
 from api.auth.tokens.personal_tokens import PersonalTokens
 from api.http.guard.access import any_principal, principal_of
 from api.http.guard.content_body import read_content
 from api.http.request.parameters import read_id, read_window
 from api.http.response.paging import write_window
-from api.resources.accounts.tokens import read_new_token, read_overlap, show_token, write_created
+from api.resources.accounts.tokens import check_new_token, read_new_token, read_overlap, show_token, write_created
 from api.runtime.jobs.background import run_in_thread
 
 
@@ -33,7 +32,8 @@ class MyTokens:
         """Create a token: 201 with its value; 403 for grants beyond the caller's own."""
         caller = as_principal(principal_of(req))
         user = own_account(caller)
-        new: NewToken = read_new_token(await read_content(req, "personal-token-create"))
+        further = check_new_token(self._tokens.problems)
+        new = read_new_token(await read_content(req, "personal-token-create", further=further))
         write_created(resp, await run_in_thread(self._tokens.create, caller, user, new), "/api/me/token")
 
 

@@ -1,6 +1,6 @@
 """API tokens over HTTP; a value is shown only by the response that creates or rotates it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -13,10 +13,9 @@ from api.auth.tokens.new_token import IssuedToken, NewToken
 from api.auth.tokens.tokens import Tokens
 from api.db.accounts.tokens import ApiToken
 from api.db.timestamps import dump_time, load_time
-from api.errors import invalid
 from api.http.guard.access import grants, principal_of
 from api.http.guard.content_body import read_content
-from api.http.request.json_body import read_optional_json
+from api.http.request.json_body import FieldCheck, read_optional_json
 from api.http.request.parameters import read_id, read_window
 from api.http.response.paging import write_window
 from api.runtime.jobs.background import run_in_thread
@@ -39,7 +38,7 @@ class ApiTokens:
     @grants("token", "write")
     async def on_post(self, req: Request, resp: Response) -> None:
         """Create a token: 201 with its value; 403 for grants beyond the caller's own."""
-        body = await read_content(req, "token-create")
+        body = await read_content(req, "token-create", further=check_new_token(self._tokens.problems))
         new, actor = read_new_token(body), as_principal(principal_of(req))
         issued = await run_in_thread(self._tokens.create, actor, new.name, new.grants, new.expires_at, new.role)
         write_created(resp, issued, "/api/token")
@@ -71,9 +70,22 @@ class ApiTokenResource:
 
 
 def read_new_token(body: Mapping[str, Any]) -> NewToken:
-    """Read the fields of a new token from a body; 422 for a date that does not exist."""
-    grants = tuple(load_grant(grant) for grant in body.get("grants", ()))
-    return NewToken(body["name"], grants, _read_expiry(body.get("expiresAt")), body.get("role"))
+    """Read the fields of a new token from a body; ValueError for a date that does not exist."""
+    grants, text = tuple(load_grant(grant) for grant in body.get("grants", ())), body.get("expiresAt")
+    return NewToken(body.get("name", ""), grants, load_time(text) if text else None, body.get("role"))
+
+
+def check_new_token(find: Callable[[NewToken, Collection[str]], list[Problem]]) -> FieldCheck:
+    """Return the check of the fields of a new token, by the operations that will create it."""
+
+    def check(fields: Mapping[str, Any], skipped: Collection[str]) -> list[Problem]:
+        try:
+            return find(read_new_token(fields), skipped)
+        except ValueError:
+            problem = Problem("bad_format", "This date does not exist.", pointer="/expiresAt")
+            return [problem, *find(read_new_token({**fields, "expiresAt": None}), {*skipped, "expiresAt"})]
+
+    return check
 
 
 async def read_overlap(req: Request) -> timedelta:
@@ -86,16 +98,6 @@ def write_created(resp: Response, issued: IssuedToken, path: str) -> None:
     resp.status = 201
     resp.location = f"{path}/{issued.token.id}"
     resp.media = {**show_token(issued.token), "token": issued.value}
-
-
-def _read_expiry(text: str | None) -> Any:
-    if text is None:
-        return None
-    try:
-        return load_time(text)
-    except ValueError as ex:
-        problem = Problem("bad_format", "This date does not exist.", pointer="/expiresAt")
-        raise invalid("The body does not match its schema; see the problems.", [problem]) from ex
 
 
 def show_token(token: ApiToken) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def test_a_rule_of_invalid_shape_is_reported_and_the_others_are_read() -> None:
     loaded = load(data.encode(), "f")
     assert len(loaded.records) == 2
     assert places(data) == [
-        ("missing_field", "/redirects/2", 9, 5),
+        ("missing_field", "/redirects/2/target", 9, 5),
         ("unknown_field", "/redirects/2/taget", 11, 5),
     ]
 
@@ -149,7 +149,10 @@ def test_a_file_without_a_list_of_rules_is_a_problem_not_an_exception(
 
 
 def test_a_file_can_be_held_to_one_kind() -> None:
-    assert places("pages: []\n", Kind.REDIRECTS) == [("missing_field", "", 1, 1), ("unknown_field", "/pages", 1, 1)]
+    assert places("pages: []\n", Kind.REDIRECTS) == [
+        ("missing_field", "/redirects", 1, 1),
+        ("unknown_field", "/pages", 1, 1),
+    ]
     assert places("redirects: []\n", Kind.REDIRECTS) == []
 
 

@@ -78,6 +78,17 @@ def test_a_personal_token_always_expires_within_the_setting(here: World, ada: st
     assert here.call("GET", "/api/me", value).status == 401
 
 
+def test_all_faults_of_a_new_personal_token_are_named_at_once(here: World, ada: str) -> None:
+    faults = {
+        (("name", ""), ("expiresAt", "2029-01-01T00:00:00Z")): {"/name", "/expiresAt", "/grants"},
+        (("name", "x"), ("expiresAt", "2029-01-01T00:00:00Z"), ("role", "nope")): {"/expiresAt", "/role"},
+        (("role", "nope"),): {"/name", "/expiresAt", "/role"},
+    }
+    for body, pointers in faults.items():
+        answer = shaped(here.call("POST", "/api/me/tokens", ada, dict(body)), "error", 422)
+        assert sorted(each["pointer"] for each in answer["problems"]) == sorted(pointers)
+
+
 def test_what_the_account_loses_the_token_loses_at_once(here: World, ada: str) -> None:
     value, accounts = made(here, ada, grants=[READ, EDIT]), here.services.accounts
     assert held(here, value) == ["redirect:read@*/*", "redirect:write@*/*"]

@@ -9,6 +9,7 @@ from api.auth.permissions.grants import everywhere
 from api.auth.permissions.principal import OPERATOR
 from api.db.accounts import roles
 from api.db.audit import find_token_owners
+from api.errors import ApiError
 from tests.api.world import AGENTS, START, World, shaped, world
 
 READ = {"resource": "redirect", "action": "read"}
@@ -100,6 +101,38 @@ def test_an_invalid_token_is_refused_with_the_pointer(
     assert (answer.status, answer.error) == (422, "invalid_body")
     assert [problem["pointer"] for problem in answer.json()["problems"]] == [pointer]
     assert shaped(here.call("GET", "/api/tokens", admin), "token-list")["total"] == 0
+
+
+PAST = "2026-11-20T11:00:00Z"
+FAULTS: list[tuple[dict[str, object], dict[str, str]]] = [
+    ({"grants": [READ]}, {"/name": "missing_field"}),
+    ({"expiresAt": PAST}, {"/name": "missing_field", "/grants": "invalid_grant", "/expiresAt": "in_the_past"}),
+    ({"name": "", "role": "nope"}, {"/name": "too_short", "/role": "unknown_role"}),
+    ({"name": "ci", "role": "nope", "expiresAt": PAST}, {"/role": "unknown_role", "/expiresAt": "in_the_past"}),
+    ({"name": "ci", "role": 1, "expiresAt": PAST}, {"/role": "wrong_type", "/expiresAt": "in_the_past"}),
+    (
+        {"name": "ci", "role": "nope", "expiresAt": "2027-02-30T12:00:00Z"},
+        {"/role": "unknown_role", "/expiresAt": "bad_format"},
+    ),
+    ({"name": "ci", "expiresAt": 0}, {"/expiresAt": "wrong_type", "/grants": "invalid_grant"}),
+    ({"grants": [{"action": "read"}]}, {"/name": "missing_field", "/grants/0/resource": "missing_field"}),
+    ({"a/b~": 1, "role": "nope"}, {"/name": "missing_field", "/a~1b~0": "unknown_field", "/role": "unknown_role"}),
+]
+
+
+@pytest.mark.parametrize(("body", "faults"), FAULTS)
+def test_all_faults_of_a_new_token_are_named_at_once(
+    here: World, admin: str, body: dict[str, object], faults: dict[str, str]
+) -> None:
+    answer = here.call("POST", "/api/tokens", admin, body)
+    found = [(each["pointer"], each["code"]) for each in shaped(answer, "error", 422)["problems"]]
+    assert (len(found), dict(found)) == (len(faults), faults)
+
+
+def test_the_operator_hears_of_all_faults_of_a_new_token_too(here: World) -> None:
+    with pytest.raises(ApiError) as refused:
+        here.services.tokens.create(OPERATOR, "", [], START, "nope")
+    assert {each.pointer for each in refused.value.problems} == {"/name", "/role", "/expiresAt"}
 
 
 def test_no_one_creates_a_token_with_more_than_their_grants(here: World) -> None:
