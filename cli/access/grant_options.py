@@ -1,9 +1,14 @@
 """Grants in options: those of a built-in role, and single ones, in a namespace and project."""
 
+from collections.abc import Iterable
+
 import click
 
 from api.auth.permissions.grants import ACTIONS, BUILT_IN_ROLES, EVERY, Grant
 from cli.console.exits import InvalidUsage
+from cli.console.output import print_notes
+from cli.console.setup import open_store
+from cli.console.suggestion import suggest
 
 PERMISSIONS = "; ".join(
     f"{', '.join(name for name in ACTIONS if ACTIONS[name] == actions)}: {', '.join(actions)}"
@@ -45,6 +50,19 @@ def read_grants(role: str | None, words: tuple[str, ...], namespaces: tuple[str,
         for namespace in dict.fromkeys(namespaces)
         for resource, action in found
     ]
+
+
+def note_unknown_scopes(data: str | None, namespaces: Iterable[str], project: str) -> None:
+    """Print a notice for each namespace and project of grants that does not exist: they may come before it."""
+    store = open_store(data)
+    known = store.namespaces.names()
+    for namespace in dict.fromkeys(namespaces):
+        if namespace not in {EVERY, *known}:
+            print_notes(f"The namespace {namespace} does not exist yet.{suggest(namespace, known)}")
+        elif EVERY not in {namespace, project}:
+            projects = store.releases.namespace(namespace).projects
+            if project not in projects:
+                print_notes(f"The project {namespace}/{project} does not exist yet.{suggest(project, projects)}")
 
 
 def _parse_permission(word: str) -> tuple[str, str]:

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from api.auth.permissions.grants import BUILT_IN_ROLES
-from cli.access.grant_options import grant_option, namespace_option, project_option, read_grants
+from cli.access.found_user import listed_by
+from cli.access.grant_options import grant_option, namespace_option, note_unknown_scopes, project_option, read_grants
 from cli.console.leaked_tokens import refuse_words
 from cli.console.next_command import with_data_options
 from cli.console.output import print_json, print_notes, print_rows
@@ -62,6 +63,7 @@ def create(  # noqa: PLR0913 - one parameter an option
         print_json(created.wire())
     assign_command = with_data_options(f"waypost user create USERNAME --role {shlex.quote(name)}")
     print_notes(f"Created the role {name}. Assign it with: {assign_command}")
+    note_unknown_scopes(data, namespaces, project)
 
 
 @command.command("set")
@@ -84,11 +86,12 @@ def set_(  # noqa: PLR0913 - click passes each option as a parameter
     """Replace the grants and description of a role."""
     refuse_words(data, database, name=name, description=description)
     wanted = read_grants(role, grants, namespaces, project)
-    with open_existing_services(data, database) as services:
+    with open_existing_services(data, database) as services, listed_by("waypost role list"):
         changed = services.roles.replace(operator_principal(), name, description, wanted)
     if as_json:
         print_json(changed.wire())
     print_notes(f"Changed the role {name}; its users have the new grants from now on.")
+    note_unknown_scopes(data, namespaces, project)
 
 
 @command.command("list")
@@ -112,6 +115,6 @@ def list_(*, as_json: bool, data: str | None, database: str | None) -> None:
 @state_options
 def delete(name: str, data: str | None, database: str | None) -> None:
     """Remove a role, also from its users."""
-    with open_existing_services(data, database) as services:
+    with open_existing_services(data, database) as services, listed_by("waypost role list"):
         services.roles.remove(operator_principal(), name)
     print_notes(f"Removed the role {name}.")

@@ -1,5 +1,6 @@
 """`waypost token`: create, list, rotate and remove API tokens."""
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -10,15 +11,30 @@ from api.auth.tokens.new_token import MAX_OVERLAP, IssuedToken, NewToken
 from api.db.accounts.tokens import ApiToken
 from api.db.timestamps import dump_time, utc_now
 from api.resources.accounts.tokens import show_token
-from cli.access.found_user import ALL, find_user
-from cli.access.grant_options import grant_option, namespace_option, project_option, read_grants
+from cli.access.found_user import ALL, find_user, listed_by
+from cli.access.grant_options import grant_option, namespace_option, note_unknown_scopes, project_option, read_grants
 from cli.console.exits import InvalidUsage
 from cli.console.leaked_tokens import refuse_words
 from cli.console.output import print_json, print_lines, print_notes, print_rows
 from cli.console.services import open_existing_services, operator_principal, state_options
-from cli.console.setup import json_option, open_store, read_settings
+from cli.console.setup import json_option, read_settings
 
 _DAY = timedelta(days=1)
+_DATE, _TIME = "%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"
+
+
+def _read_date(_context: click.Context, _parameter: click.Parameter, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    example = utc_now() + 90 * _DAY
+    advice = f"Give one in the future, such as {example:{_DATE}} or {example:{_DATE}T18:00:00Z}, in UTC."
+    for form in (_DATE, _TIME):
+        with suppress(ValueError):
+            expires = datetime.strptime(text, form).replace(tzinfo=UTC)
+            if expires <= utc_now():
+                raise click.BadParameter(f"{text!r} is in the past. {advice}")
+            return expires
+    raise click.BadParameter(f"{text!r} is not a date. {advice}")
 
 
 @click.group("token")
@@ -35,7 +51,7 @@ def command() -> None:
 @project_option
 @click.option(
     "--expires",
-    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]),
+    callback=_read_date,
     metavar="DATE",
     help="Such as 2030-12-31 or 2030-12-31T18:00:00Z, in UTC; by default never.",
 )
@@ -63,13 +79,13 @@ def create(  # noqa: PLR0913 - one parameter an option
     refuse_words(data, database, name=name)
     if username and expires is None:
         lifetime = timedelta(seconds=read_settings(data=data, database=database).personal_token_lifetime)
-        date = "%Y-%m-%d" if lifetime > _DAY else "%Y-%m-%dT%H:%M:%SZ"
+        date = _DATE if lifetime > _DAY else _TIME
         raise InvalidUsage(
             f"A personal token must expire, within {lifetime / _DAY:g} days (the setting personal_token_lifetime). "
             f"Add --expires with a date, such as --expires {utc_now() + min(lifetime, 90 * _DAY):{date}}."
         )
     custom, wanted = _read_grants(role, grants, namespaces, project)
-    new = NewToken(name, wanted, expires.replace(tzinfo=UTC) if expires else None, custom)
+    new = NewToken(name, wanted, expires, custom)
     with open_existing_services(data, database) as services:
         issued = (
             services.personal_tokens().create(operator_principal(), find_user(services, username).id, new)
@@ -78,9 +94,7 @@ def create(  # noqa: PLR0913 - one parameter an option
         )
     _print_issued(issued, as_json=as_json)
     print_notes(f"Created the token {name}. Save its value now; it is not shown again.")
-    for namespace in dict.fromkeys(namespaces):
-        if namespace not in {EVERY, *open_store(data).namespaces.names()}:
-            print_notes(f"The namespace {namespace} does not exist yet; create it before you use the token.")
+    note_unknown_scopes(data, namespaces, project)
 
 
 def _read_grants(
@@ -135,7 +149,7 @@ def rotate(number: int, overlap: int, *, as_json: bool, data: str | None, databa
     The old value is invalid from then on, or after --overlap.
     `waypost token list` shows the IDs.
     """
-    with open_existing_services(data, database) as services:
+    with open_existing_services(data, database) as services, listed_by("waypost token list"):
         issued = services.tokens.rotate(operator_principal(), number, timedelta(seconds=overlap))
     _print_issued(issued, as_json=as_json)
     print_notes(f"Rotated the token {issued.token.name}. Save its new value now; it is not shown again.")
@@ -149,7 +163,7 @@ def delete(number: int, data: str | None, database: str | None) -> None:
 
     `waypost token list` shows the IDs.
     """
-    with open_existing_services(data, database) as services:
+    with open_existing_services(data, database) as services, listed_by("waypost token list"):
         services.tokens.remove(operator_principal(), number)
     print_notes(f"Removed the token {number}.")
 

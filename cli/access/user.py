@@ -7,7 +7,7 @@ import click
 from api.auth.accounts import NewUser
 from api.resources.accounts.sessions import show_session
 from api.resources.accounts.users import show_user
-from cli.access.found_user import ALL, find_user
+from cli.access.found_user import ALL, find_user, listed_by
 from cli.access.password import read_password
 from cli.console.exits import InvalidUsage
 from cli.console.leaked_tokens import refuse_words
@@ -162,7 +162,8 @@ def logout(username: str, session: str | None, data: str | None, database: str |
     with open_existing_services(data, database) as services:
         number, ended = find_user(services, username).id, services.sessions()
         if session:
-            ended.end(operator_principal(), number, session)
+            with listed_by(f"waypost user sessions {shlex.quote(username)}"):
+                ended.end(operator_principal(), number, session)
         else:
             ended.end_all(operator_principal(), number)
     print_notes(f"Ended {'the session' if session else 'all sessions'} of the user {username}.")

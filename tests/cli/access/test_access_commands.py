@@ -52,8 +52,11 @@ def test_a_password_that_was_forgotten_is_replaced(monkeypatch: pytest.MonkeyPat
         (("user", "create", "ada"), 2, "ada"),
         (("user", "create", "grace", "--role", "queen"), 2, "Unknown role 'queen'"),
         (("user", "create", ""), 2, "username"),
-        (("user", "delete", "nobody"), 2, "There is no user 'nobody'"),
-        (("user", "password", "nobody"), 2, "There is no user 'nobody'"),
+        (("user", "delete", "nobody"), 2, "There is no user 'nobody'. To list all, run `waypost user list`."),
+        (("user", "password", "adda"), 2, "There is no user 'adda'. Did you mean 'ada'? To list all"),
+        (("user", "logout", "ada", "none"), 2, "To list all, run `waypost user sessions ada`."),
+        (("token", "delete", "7"), 2, "API token 7 does not exist. To list all, run `waypost token list`."),
+        (("token", "list", "--user", "nobody"), 2, "run `waypost user list`."),
         (("user", "delete", "ada"), 2, "last active account"),
     ],
 )
@@ -117,7 +120,7 @@ def test_a_token_for_scripts_is_json_with_the_value() -> None:
         (("t", "--grant", "redirect:fly"), "fly"),
         (("t", "--role", "agent", "--project", "shop"), "needs its namespace too"),
         (("t", "--role", "agent", "--expires", "2001-01-01"), "in the past"),
-        (("t", "--role", "agent", "--expires", "soon"), "'soon'"),
+        (("t", "--role", "agent", "--expires", "soon"), "'soon' is not a date. Give one in the future, such as 20"),
         (("t", "--role", "queen"), "'queen'"),
     ],
 )
@@ -136,7 +139,10 @@ def test_a_rotated_token_shows_its_new_value_once() -> None:
     assert (again["id"], again["grants"]) == (made["id"], made["grants"])
     assert rotated.out.strip()[8:] not in invoke_ok("token", "list").out
     outcome = invoke("token", "rotate", "2")
-    assert (outcome.code, "API token 2 does not exist" in outcome.err) == (2, True)
+    assert (outcome.code, "API token 2 does not exist. To list all, run `waypost token list`." in outcome.err) == (
+        2,
+        True,
+    )
 
 
 def test_a_custom_role_is_created_changed_given_and_removed() -> None:
@@ -165,8 +171,8 @@ def test_a_custom_role_is_created_changed_given_and_removed() -> None:
         (("create", "a", "--grant", "page:fly"), "fly"),
         (("set", "admin", "--grant", "page:read"), "built in"),
         (("delete", "admin"), "built in"),
-        (("delete", "nobody"), "Role 'nobody' does not exist"),
-        (("set", "nobody", "--grant", "page:read"), "Role 'nobody' does not exist"),
+        (("delete", "nobody"), "Role 'nobody' does not exist. To list all, run `waypost role list`."),
+        (("set", "nobody", "--grant", "page:read"), "Role 'nobody' does not exist. To list all"),
     ],
 )
 def test_a_role_that_cannot_be_is_refused_in_a_sentence(words: tuple[str, ...], shown: str) -> None:
@@ -349,6 +355,33 @@ def test_a_role_and_a_token_cover_several_namespaces_at_once() -> None:
     made = invoke_ok("token", "create", "edge", "--role", "agent", *where, "--json")
     assert {each["namespace"] for each in made.json["grants"]} == {"acme", "sample"}
     assert "The namespace sample does not exist yet" in made.err
+
+
+@pytest.mark.parametrize("given", ["soon", "2001-01-01", "2001-01-01T00:00:00Z", "2030-12-31T18:00:00+01:00"])
+def test_a_bad_expiry_is_refused_with_dates_that_are_accepted(given: str) -> None:
+    error = invoke("token", "create", "edge", "--role", "agent", "--expires", given).err
+    found = re.search(r"such as (\S+) or (\S+), in UTC", error)
+    assert found, error
+    for example in found.groups():
+        invoke_ok("token", "create", "edge", "--role", "agent", "--expires", example)
+
+
+@pytest.mark.parametrize("words", [("role", "create", "new"), ("role", "set", "old"), ("token", "create", "edge")])
+def test_grants_before_their_namespace_or_project_are_given_with_a_notice(words: tuple[str, ...]) -> None:
+    invoke_ok("role", "create", "old", "--grant", "page:read")
+    invoke_ok("namespace", "create", "acme")
+    invoke_ok("project", "create", "acme", "shop")
+    for scope, notice in (
+        (("acmee",), "The namespace acmee does not exist yet. Did you mean 'acme'?"),
+        (("acme", "--project", "shpo"), "The project acme/shpo does not exist yet. Did you mean 'shop'?"),
+    ):
+        given = invoke_ok(*words, "--grant", "page:read", "--namespace", *scope, "--json")
+        assert (notice in given.err, given.json["grants"][0]["namespace"]) == (True, scope[0])
+        invoke("role", "delete", "new")
+    for scope in (("acme",), ("acme", "--project", "shop"), ("*",)):
+        given = invoke_ok(*words, "--grant", "page:read", "--namespace", *scope)
+        assert "does not exist" not in given.err
+        invoke("role", "delete", "new")
 
 
 def test_a_role_without_grants_names_all_permissions() -> None:
