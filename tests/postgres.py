@@ -4,7 +4,6 @@ import os
 import pwd
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import psycopg
 
+from tests.ports import free_port
 from tests.service import wait_until
 
 PATIENCE = 60.0
@@ -83,7 +83,7 @@ def running_postgres() -> Iterator[Postgres]:
 
 @contextmanager
 def _server(data: Path, owner: str | None) -> Iterator[Postgres]:
-    port = _free_port()
+    port = free_port()
     with (data.parent / "log").open("wb") as log:
         command = [_program("postgres"), "-D", str(data), "-p", str(port)]
         process = subprocess.Popen(command, user=owner, cwd=data, stdout=log, stderr=log)
@@ -108,9 +108,3 @@ def find_program(name: str) -> str:
     """Return the path of a server program: on the PATH, or in Debian's folder for each version; empty for none."""
     kept = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
     return shutil.which(name) or (str(kept[-1]) if kept else "")
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])

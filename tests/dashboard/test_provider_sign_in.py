@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.e2e.openid import settings
-from tests.openid.conforming import conforming_provider, free_port, require_environment
+from tests.openid.conforming import conforming_provider, require_environment
+from tests.ports import free_port
 from tests.service import ROOT, WAYPOST, running
 
 WITH_PROVIDER = "Sign in with OpenID Connect"

@@ -9,7 +9,6 @@ import getpass
 import json
 import os
 import secrets
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from typing import Any
 import httpx
 
 from tests.interop.processes import CACHE, counterpart
+from tests.ports import free_port
 from tests.service import wait_until
 
 MODULE, VERSION = "code.gitea.io/gitea", "v1.26.0"
@@ -185,7 +185,7 @@ def _run(command: Sequence[str], folder: Path, env: Mapping[str, str] | None = N
 def running_gitea(folder: Path) -> Iterator[Gitea]:
     """Run Gitea with all its data in a folder, and an administrator with a token."""
     program, sources = build_gitea()
-    settings, port = folder / "app.ini", _free_port()
+    settings, port = folder / "app.ini", free_port()
     url = f"http://127.0.0.1:{port}"
     settings.write_text(
         _SETTINGS.format(
@@ -225,9 +225,3 @@ def _answers(client: httpx.Client) -> bool:
         return client.get("/api/v1/version").status_code == httpx.codes.OK
     except httpx.TransportError:
         return False
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

@@ -14,8 +14,8 @@ from typing import Any, Self
 import httpx
 
 from tests.interop.processes import CACHE, counterpart
-from tests.openid.conforming import free_port
 from tests.openid_provider import CLIENT, SECRET
+from tests.ports import free_port
 from tests.service import wait_until
 
 VERSION = "26.4.5"  # runs on Java 17 and later

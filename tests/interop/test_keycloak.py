@@ -11,7 +11,7 @@ from api.app.services import open_services
 from api.settings import Settings
 from tests.e2e.openid import settings
 from tests.interop.keycloak import REALM, Keycloak, Visitor, running_keycloak
-from tests.openid.conforming import free_port
+from tests.ports import free_port
 from tests.service import WAYPOST, Service, running, wait_until
 
 SECONDS = 60.0

@@ -1,7 +1,6 @@
 """The conforming provider as a process, and a person who logs in at its pages."""
 
 import re
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,13 +15,6 @@ from tests.service import ROOT
 ENVIRONMENT = ROOT / ".venv" / "openid"
 _SCRIPT = ROOT / "tests" / "openid" / "provider.mjs"
 _MOST_STEPS = 12
-
-
-def free_port() -> int:
-    """Return a port that is free now: the provider must know the address of the service before it starts."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        found: int = server.getsockname()[1]
-    return found
 
 
 @contextmanager

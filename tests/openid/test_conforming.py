@@ -8,7 +8,8 @@ from sqlalchemy import text
 from api.app.services import open_services
 from api.settings import Settings
 from tests.e2e.openid import settings
-from tests.openid.conforming import Person, conforming_provider, free_port, require_environment
+from tests.openid.conforming import Person, conforming_provider, require_environment
+from tests.ports import free_port
 from tests.service import WAYPOST, running, wait_until
 
 

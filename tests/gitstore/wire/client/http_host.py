@@ -15,6 +15,7 @@ from pathlib import Path
 from socket import socket
 from typing import NamedTuple
 
+from tests.ports import free_port
 from tests.service import wait_until
 
 USER, PASSWORD = "robot", "s3cret-of-the-upstream"
@@ -155,7 +156,7 @@ def _serving_git(root: Path, api_port: int) -> Iterator[HttpHost]:
     folder = Path(tempfile.mkdtemp(prefix="waypost-web-"))  # short: the name of a socket has 108 bytes at most
     try:
         (folder / "passwords").write_text(f"{USER}:{{PLAIN}}{PASSWORD}\n", "utf-8")
-        port = _free_port()
+        port = free_port()
         exec_path = subprocess.run(["git", "--exec-path"], capture_output=True, text=True, check=True).stdout.strip()
         text = _CONFIG.format(
             user="user root;" if os.geteuid() == 0 else "",
@@ -185,12 +186,6 @@ def _running(command: list[str], folder: Path) -> Iterator[None]:
     finally:
         os.killpg(process.pid, signal.SIGTERM)  # the children of fcgiwrap do not end with it
         process.wait(_PATIENCE)
-
-
-def _free_port() -> int:
-    with socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def listens(port: int) -> bool:
