@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
 from tests.dashboard.test_quick_views import held
+from tests.dashboard.test_tabs import one_stream
 from tests.e2e.git import Clone, rules
 from tests.e2e.world import World
 
@@ -286,3 +287,29 @@ def test_enter_that_is_held_discards_one_change(world: World, new_page: Opens) -
     assert following["id"] in (revert.value.post_data or "")
     expect(page.locator(".change")).to_have_count(1)
     assert [each["source"] for each in place.get("/draft/redirects")["items"]] == ["/c"]
+
+
+def test_a_side_of_a_conflict_is_chosen_again_once_another_value_is_published(world: World, new_page: Opens) -> None:
+    place = world.place()
+    [rule] = place.published("/a") and place.get("/draft/redirects")["items"]
+    tail = f"/draft/redirects/{rule['id']}"
+    place.ask("PATCH", tail, 200, json={"target": "/mine"})
+
+    def publish_other(target: str) -> None:
+        place.ask("PATCH", f"{tail}?draft=other", 200, json={"target": target})
+        place.ask("POST", "/publish?draft=other", 200)
+
+    publish_other("/first")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    conflicts = page.locator(".conflicts")
+    one_stream(world)
+    conflicts.get_by_role("radio").first.check()
+    publish_other("/second")
+    expect(conflicts).to_contain_text("/second")
+    expect(conflicts.get_by_role("radio", checked=True)).to_have_count(0)
+    expect(conflicts.get_by_role("button", name="Resolve")).to_be_disabled()
+    conflicts.get_by_role("radio").first.check()
+    conflicts.get_by_role("button", name="Resolve 1 conflict").click()
+    expect(conflicts).to_have_count(0)
+    assert place.get("/draft/redirects")["items"][0]["target"] == "/mine"

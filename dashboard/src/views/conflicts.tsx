@@ -17,6 +17,8 @@ type Conflict = components["schemas"]["conflict.schema"];
 type Side = "release" | "draft";
 
 const keyOf = (each: Conflict): string => `${each.kind} ${each.id ?? each.file ?? ""} ${each.field}`;
+/** What a choice is kept by: it was made between these values, so it is gone once another value is published. */
+const seenOf = (each: Conflict): string => JSON.stringify(each);
 const nameOf = (each: Conflict): string => each.source ?? each.path ?? each.file ?? each.id ?? "a rule that you may not read";
 
 interface ConflictsProps {
@@ -34,11 +36,11 @@ export function Conflicts({ of, draft, head, items, editable, mine = "The draft"
   const [choices, setChoices] = useState<Record<string, Side>>({});
   const call = useCall();
   if (!items.length) return null;
-  const made = items.filter((each) => choices[keyOf(each)]);
-  const takeAll = (side: Side): void => setChoices(Object.fromEntries(items.filter((each) => !each.withheld).map((each) => [keyOf(each), side])));
+  const made = items.filter((each) => choices[seenOf(each)]);
+  const takeAll = (side: Side): void => setChoices(Object.fromEntries(items.filter((each) => !each.withheld).map((each) => [seenOf(each), side])));
   const resolve = (): void => call.run(async () => {
     const chosen = made.map((each) => {
-      const take = choices[keyOf(each)] as Side;
+      const take = choices[seenOf(each)] as Side;
       return each.kind === "file" ? { kind: each.kind, file: each.file, take } : { kind: each.kind, id: each.id, field: each.field, take };
     });
     const body = { ...(head ? { head } : {}), choices: chosen };
@@ -62,7 +64,7 @@ export function Conflicts({ of, draft, head, items, editable, mine = "The draft"
                 <div class="two">
                   {(["draft", "release"] as const).map((side) => (
                     <label key={side} class="side">
-                      {editable && <input type="radio" name={keyOf(each)} checked={choices[keyOf(each)] === side} onChange={() => setChoices({ ...choices, [keyOf(each)]: side })} />}
+                      {editable && <input type="radio" name={keyOf(each)} checked={choices[seenOf(each)] === side} onChange={() => setChoices({ ...choices, [seenOf(each)]: side })} />}
                       <span><strong>{side === "release" ? "Published" : mine}</strong><Value conflict={each} side={side} /></span>
                     </label>
                   ))}
