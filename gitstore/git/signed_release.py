@@ -4,15 +4,18 @@ from itertools import islice
 
 from content.cache import LruCache
 from gitstore.errors import SigningKeyUnusable
-from gitstore.git.repository import Repository
+from gitstore.git.repository import CommitInfo, Repository
 from gitstore.layout import RELEASE_REF, CommitId
 from gitstore.signatures.signing_key import UNSIGNED
 
 SERVICE_EMAIL = "service@waypost.invalid"
 """The address of the service as committer, and as a principal in `allowed_signers`."""
 COMMITTER = f"Waypost <{SERVICE_EMAIL}>"
+PUBLISH_TRAILER = "Published-by"
+"""The trailer of each publish of the service: no push to release may have it."""
 _SEARCHED = 50  # commits on release: the others are pushes
 _BY_SERVICE = f"\ncommitter {COMMITTER} ".encode()
+_PUBLISHED = f"\n{PUBLISH_TRAILER}: ".encode()
 _SIGNED = b"\ngpgsig "
 _signed: LruCache[CommitId, bool] = LruCache(1_000)
 """Whether the service signed its newest commit of a release: asked by every write without a key, whose answer never changes."""
@@ -30,8 +33,14 @@ def require_unsigned_release(repository: Repository) -> None:
 
 def _is_signed(repository: Repository, release: CommitId) -> bool:
     commits = islice(repository.first_parents(release), _SEARCHED)
-    newest = next((info.id for info in commits if is_by_service(repository, info.id)), None)
+    newest = next((info.id for info in commits if _is_made_here(repository, info)), None)
     return newest is not None and _SIGNED in _head_of(repository, newest)
+
+
+def _is_made_here(repository: Repository, info: CommitInfo) -> bool:
+    """Tell whether the service made a commit of release: a publish, or the first commit, which are no pushes."""
+    head, _, message = repository.raw(info.id)[1].partition(b"\n\n")
+    return _BY_SERVICE in head and (_PUBLISHED in message or not info.parents)
 
 
 def is_by_service(repository: Repository, commit: CommitId) -> bool:

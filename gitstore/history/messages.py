@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gitstore.git.repository import Author
+from gitstore.git.signed_release import PUBLISH_TRAILER
 
 # Trailers: https://git-scm.com/docs/git-interpret-trailers
-PUBLISHED_BY = "Published-by"
+PUBLISHED_BY = PUBLISH_TRAILER
 WRITTEN_BY = "Written-by"
 APPROVED_BY = "Approved-by"
 VERIFIED_SIGNER = "Verified-signer"  # the principal and the key of the commit's signature

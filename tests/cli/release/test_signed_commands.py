@@ -14,6 +14,7 @@ from tests.ssh_keys import SERVICE, Key, KeyMaker, require_signed, verify_commit
 SPACE, PROJECT = "acme", "shop"
 KEY = "WAYPOST_SIGNING_KEY"
 ROWS = "type\tsource\ttarget\tstatus\nBASIC\t/imported\t/new\t301\n"
+FIRST_ARCHIVE = "first-archive"
 WORDS = "The service signs its commits on release, and no key is set here; nothing changed. Set WAYPOST_SIGNING_KEY"
 
 
@@ -53,17 +54,20 @@ def rewind(data: Path) -> None:
     git(repository(data), "update-ref", "refs/heads/release", "release~2")
 
 
-def archive_after_more_publishes(_data: Path) -> None:
+def archive_after_more_publishes(data: Path) -> None:
     """Leave an archive whose project has a lower number than a later namespace of its name."""
     invoke_ok("namespace", "delete", SPACE, "--yes")
+    (first,) = invoke_ok("namespace", "archived", SPACE, "--json").json
+    data.with_name(FIRST_ARCHIVE).write_text(first["id"], "utf-8")
     invoke_ok("namespace", "create", SPACE, "--from", SAMPLE)
     edit("/later")
     invoke_ok("publish", SPACE, PROJECT)
     invoke_ok("namespace", "delete", SPACE, "--yes")
 
 
-def first_archive() -> str:
-    return str(invoke_ok("namespace", "archived", SPACE, "--json").json[-1]["id"])
+def first_archive(here: Path) -> str:
+    """Return the first of two archives, whose times may be the same second."""
+    return (here / "work" / FIRST_ARCHIVE).read_text("utf-8")
 
 
 # What comes before each command, and the command.
@@ -76,7 +80,7 @@ WRITERS: dict[str, tuple[Callable[[Path], object], Callable[[Path], tuple[object
     "accept-rewind": (rewind, lambda _: ("namespace", "accept-rewind", SPACE, "--yes")),
     "namespace restore": (
         archive_after_more_publishes,
-        lambda _: ("namespace", "restore", SPACE, "--archive", first_archive()),
+        lambda here: ("namespace", "restore", SPACE, "--archive", first_archive(here)),
     ),
 }
 

@@ -7,6 +7,8 @@ import pytest
 
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import SigningKeyUnusable
+from gitstore.git.repository import open_repository
+from gitstore.git.signed_release import require_unsigned_release
 from gitstore.layout import proposal_id
 from gitstore.proposals.publishing import MergeRequest, Scopes
 from gitstore.publish.publishing import PublishRequest
@@ -104,6 +106,34 @@ def test_a_message_does_not_make_a_commit_a_signed_one(place: Place) -> None:
     assert "\ngpgsig of" in place.git("log", "-1", "--format=%B", place.store.publishes.publish(SPACE, request).version)
     place.publish(put(redirect("/b")))
     assert place.targets() == {"/a": "/new", "/b": "/new"}
+
+
+@pytest.mark.parametrize("is_signed", [False, True])
+def test_a_push_that_names_the_service_says_nothing_about_its_signatures(
+    signed: Place, tmp_path: Path, *, is_signed: bool
+) -> None:
+    """Its committer can be anyone: an unsigned one would let a process without the key go on, a signed one would stop it."""
+    place = signed if not is_signed else begin_unsigned(tmp_path / "plain")
+    place.publish(put(redirect("/a")))
+    header = "gpgsig -----BEGIN SSH SIGNATURE-----\n" if is_signed else ""
+    committer = f"Waypost <{SERVICE}> 1800000000 +0000"
+    tree, parent = place.git("rev-parse", "release^{tree}").strip(), place.git("rev-parse", "release").strip()
+    forged = f"tree {tree}\nparent {parent}\nauthor {committer}\ncommitter {committer}\n{header}\nMine\n"
+    commit = place.git("hash-object", "-w", "-t", "commit", "--stdin", data=forged.encode()).strip()
+    place.git("update-ref", "refs/heads/release", commit)
+    with open_repository(place.repo) as repository:
+        if is_signed:
+            require_unsigned_release(repository)
+        else:
+            with pytest.raises(SigningKeyUnusable, match="no key is set here"):
+                require_unsigned_release(repository)
+
+
+def begin_unsigned(root: Path) -> Place:
+    """Return a data directory whose commits are not signed, with the project `shop`."""
+    store = create_store(root)
+    store.namespaces.create(SPACE, "Acme", ADA)
+    return Place(root, store).begin(SHOP)
 
 
 def test_another_process_signs_too(signed: Place, service_key: Key, signers: Path) -> None:
