@@ -3,6 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiFault } from "../api/client.ts";
 import { tellChanged } from "../state/changes.ts";
+import { focusBack } from "../state/focus.ts";
 import { faultsOf, NO_FAULTS, withoutField, type Faults } from "../state/faults.ts";
 import { askBeforeLeaving } from "../state/router.ts";
 import { Button, describedBy } from "./basics.tsx";
@@ -56,8 +57,20 @@ export function TextArea({ label, value, onInput, rows = 3, help, problem, mono 
   );
 }
 
-export function Check({ label, checked, disabled = false, onChange }: { label: string; checked: boolean; disabled?: boolean; onChange: (checked: boolean) => void }): JSX.Element {
-  return <label class="check"><input type="checkbox" checked={checked} disabled={disabled} onChange={(event) => onChange(event.currentTarget.checked)} /> {label}</label>;
+interface CheckProps {
+  label: string;
+  checked: boolean;
+  disabled?: boolean;
+  help?: string | undefined;
+  onChange: (checked: boolean) => void;
+}
+
+export function Check({ label, checked, disabled = false, help, onChange }: CheckProps): JSX.Element {
+  const id = useId();
+  return (
+    <><label class="check"><input type="checkbox" checked={checked} disabled={disabled} aria-describedby={describedBy(id, help)} onChange={(event) => onChange(event.currentTarget.checked)} /> {label}</label>
+      {help && <span class="help" id={`${id}-help`}>{help}</span>}</>
+  );
 }
 
 const SLOW = 1000; // ms after which a call says that it still waits
@@ -82,13 +95,28 @@ interface Call extends CallState {
 
 const REST: CallState = { busy: false, faults: NO_FAULTS, code: "", still: "" };
 
+/** Keep the focus over a call that disables what had it; returns what to do when the call starts. */
+export function useFocusBack(busy: boolean): () => void {
+  const from = useRef<Element | null>(null);
+  useLayoutEffect(() => {
+    if (busy || !from.current) return;
+    focusBack(from.current);
+    from.current = null;
+  }, [busy]);
+  return () => {
+    from.current = document.activeElement;
+  };
+}
+
 /** The state of one call that a person starts: whether it runs, and why it was refused. */
 export function useCall(known: readonly string[] = []): Call {
   const [state, setState] = useState(REST);
+  const leave = useFocusBack(state.busy);
   const running = useRef(false); // known at once, also to the second click of a double click
   const run = (work: () => Promise<void>, doing = ""): void => {
     if (running.current) return;
     running.current = true;
+    leave();
     setState({ ...REST, busy: true });
     const timer = doing ? setTimeout(() => setState({ ...REST, busy: true, still: doing }), SLOW) : 0;
     const end = (faults: Faults, code = ""): void => {

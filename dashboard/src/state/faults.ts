@@ -1,5 +1,6 @@
 // Why a call was refused: by field where the service names one, else as one text.
 import type { Problem } from "../api/transport.ts";
+import { capital } from "./words.ts";
 
 export interface Faults {
   fields: Record<string, string>;
@@ -14,6 +15,9 @@ export function fieldOf(pointer = ""): string {
   return pointer.split("/").find((part) => part !== "" && part !== "item" && part !== "changes" && !/^\d+$/.test(part)) ?? "";
 }
 
+/** Return a message as a sentence beside its field: the label names the field, not the message. */
+const besideField = (message: string, field: string): string => capital(message.replace(`'${field}' `, ""));
+
 /** Sort an error into the fields of a form; what no field of it is named by becomes text. */
 export function faultsOf(error: unknown, known: readonly string[]): Faults {
   const problems = (error as { problems?: readonly Problem[] }).problems ?? [];
@@ -21,7 +25,7 @@ export function faultsOf(error: unknown, known: readonly string[]): Faults {
   const others: string[] = [];
   for (const { pointer, message } of problems) {
     const field = fieldOf(pointer);
-    if (known.includes(field)) fields[field] = fields[field] ? `${fields[field]} ${message}` : message;
+    if (known.includes(field)) fields[field] = [fields[field]?.replace(/\.?$/, "."), besideField(message, field)].filter(Boolean).join(" ");
     else others.push(message);
   }
   const message = error instanceof Error ? error.message : "";

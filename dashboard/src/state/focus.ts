@@ -2,6 +2,7 @@
 import { place } from "./router.ts";
 
 const CONTROLS = "a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), summary";
+const FIELDS = "input:not(:disabled), select:not(:disabled), textarea:not(:disabled)";
 const ROWS = "li, tr, dl > div, article, .change";
 
 /** Where an element was, once it is gone. */
@@ -43,6 +44,25 @@ function goOn({ around, control }: Spot): void {
       return;
     }
   }
+}
+
+/** Give the focus back to the control that started a call, which lost it while it was disabled; after a refusal, to the first field that is wrong. */
+export function focusBack(from: Element): void {
+  const active = document.activeElement;
+  if (from === document.body || !from.isConnected || (active !== document.body && !(active === from && from.matches("button")))) return;
+  const wrong = from.closest("form, dialog")?.querySelector<HTMLElement>("[aria-invalid=true]");
+  if (wrong) wrong.focus();
+  else fieldOrSelf(from)?.focus({ preventScroll: true });
+}
+
+/** Return the control, or if it is still disabled the nearest field: a button beside it may do another thing. */
+function fieldOrSelf(from: Element): HTMLElement | null {
+  if (from.matches(CONTROLS)) return from as HTMLElement;
+  for (let each = from.parentElement; each && !each.matches("main"); each = each.parentElement) {
+    const field = each.querySelector<HTMLElement>(FIELDS);
+    if (field) return field;
+  }
+  return null;
 }
 
 /** Keep the focus from getting lost with a row that is removed; call once. */

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ApiFault, post } from "../api/client.ts";
 import { Button, Field } from "../components/basics.tsx";
-import { Refusal } from "../components/form.tsx";
+import { Refusal, useFocusBack } from "../components/form.tsx";
 import { faultsOf, NO_FAULTS, type Faults } from "../state/faults.ts";
 import { projectPath } from "../state/project.ts";
 import { makeToken, SetUp, type NewAgent } from "./connect_agent.tsx";
@@ -27,10 +27,12 @@ export default function FirstRun(): JSX.Element {
 function Create({ done }: { done: (made: Made) => void }): JSX.Element {
   const [faults, setFaults] = useState(NO_FAULTS);
   const [busy, setBusy] = useState(false);
+  const leave = useFocusBack(busy);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
     const text = (name: string): string => form.get(name) as string;
+    leave();
     setBusy(true);
     setFaults(NO_FAULTS);
     create(text("namespace"), text("project"), text("source"), text("target")).then(done, (ex: unknown) => {

@@ -91,6 +91,7 @@ function Form({ user, roles, done }: FormProps): JSX.Element {
     await remove("/api/user/{id}", { path: { id: String(user.id) } });
     finish(`The account ${user.username} is removed.`);
   };
+  const descriptions = new Map(roles.data?.items.map((each) => [each.name, each.description]));
   const names = [...new Set([...(roles.data?.items.map((each) => each.name) ?? []), ...held])];
   const writes = can(me.value, "user", "write");
   return (
@@ -98,16 +99,16 @@ function Form({ user, roles, done }: FormProps): JSX.Element {
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         {!user && <Field label="User name" name="username" required value={values.username} onInput={(username) => set({ username })} problem={fields["username"]} autocomplete="off" />}
-        <Field label={user ? "New password" : "Password"} name="password" type="password" autocomplete="new-password" required={!user} value={values.password} onInput={(password) => set({ password })} problem={fields["password"]} help={user ? "Empty: it stays." : undefined} />
+        <Field label={user ? "New password" : "Password"} name="password" type="password" autocomplete="new-password" required={!user} value={values.password} onInput={(password) => set({ password })} problem={fields["password"]} help={user ? "Empty: it stays." : "At least 8 characters. The person can change it in the settings."} />
         <div class="two"><Field label="First name" name="firstname" value={values.firstname} onInput={(firstname) => set({ firstname })} problem={fields["firstname"]} />
           <Field label="Last name" name="lastname" value={values.lastname} onInput={(lastname) => set({ lastname })} problem={fields["lastname"]} /></div>
         {roles.error && <Failure error={roles.error} retry={roles.reload} />}
-        <fieldset><legend>Roles</legend><p class="actions">{names.map((name) => (
-          <Check key={name} label={name} checked={held.includes(name)} onChange={(on) => {
+        <fieldset><legend>Roles</legend><ul class="choices">{names.map((name) => (
+          <li key={name}><Check label={name} help={descriptions.get(name)} checked={held.includes(name)} onChange={(on) => {
             setHeld(on ? [...held, name] : held.filter((each) => each !== name));
             setTouched(true);
-          }} />
-        ))}</p>{fields["roles"] && <p class="problem" role="alert">{fields["roles"]}</p>}</fieldset>
+          }} /></li>
+        ))}</ul>{held.length === 0 && <p class="help">Without a role, this person sees no project.</p>}{fields["roles"] && <p class="problem" role="alert">{fields["roles"]}</p>}</fieldset>
         {user && <Check label="May sign in" checked={values.active} onChange={(active) => set({ active })} />}
         {writes && <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>{user ? "Save" : "Add the user"}</Button>
           {user && <Button kind="danger" disabled={call.busy} onClick={() => setAsked(true)}>Remove the account</Button>}</p>}
