@@ -112,6 +112,8 @@ def _header_problem(text: bytes) -> Problem | None:
         return None
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
         return _problem("bad_header", 1, "the file is UTF-16: save it as UTF-8")
+    if text.startswith(b"PK\x03\x04"):
+        return _problem("bad_header", 1, "the file is a workbook or an archive: save the sheet as tab-delimited text")
     expected = "the first line must be the header type, source, target, status, separated by tabs"
     found = text[:200].decode(errors="backslashreplace")
     hint = "; here commas or semicolons separate the columns" if len(names) == 1 and {*b",;"} & {*text} else ""

@@ -312,6 +312,8 @@ def test_a_draft_is_reviewed_by_a_second_person_and_published(world: World, new_
     other.get_by_label("Comment on this rule").fill("Good.")
     other.get_by_role("button", name="Comment", exact=True).first.click()
     expect(other.locator(".change .remarks")).to_contain_text("Good.")
+    other.get_by_role("button", name="Reject").click()
+    expect(page.get_by_text("Change what the remarks name, then ask for a review again.")).to_be_visible()
     other.get_by_role("button", name="Approve").click()
     expect(other.get_by_text("✓ Approved").first).to_be_visible()
     assert violations(other) == []
@@ -323,6 +325,7 @@ def test_a_draft_is_reviewed_by_a_second_person_and_published(world: World, new_
     expect(page.get_by_text("This is publish 2")).to_be_visible()
     page.get_by_role("button", name="Done").click()
     expect(page.get_by_text("No draft is open")).to_be_visible()
+    expect(page.get_by_role("link", name="pages", exact=True)).to_have_attribute("href", view(place, "/pages"))
     newest = place.get("/history")["items"][0]
     assert (newest["message"], place.sources()) == ("Begin the sale", ["/sale"])
 

@@ -116,6 +116,10 @@ def test_an_old_publish_is_looked_at_compared_and_rolled_back_to(world: World, n
     sign_in(page, world.user("admin"), view(place, "/history"))
     expect(page.locator(".publishes li")).to_have_count(3)
     assert violations(page) == []
+    page.locator(".publishes li").first.get_by_role("link").click()
+    expect(page.get_by_role("button", name="Roll back to publish 2")).to_be_visible()
+    expect(page.get_by_role("link", name="Compare with what is published")).to_have_count(0)  # it is what is published
+    page.go_back()
     page.locator(".publishes li").nth(1).get_by_role("link").click()
     expect(page.locator(".changes")).to_contain_text("/a")
     page.get_by_role("link", name="Compare with what is published").click()
@@ -295,14 +299,37 @@ def test_a_file_is_looked_at_before_it_is_imported_and_its_errors_are_downloaded
     page.get_by_label("File to import").set_input_files(file)
     expect(page.get_by_text("1 wrong")).to_be_visible()
     expect(page.get_by_role("button", name="Import into the draft")).to_be_disabled()
+    hindrance = page.get_by_text("Correct the lines that are wrong and choose the file again, or skip them.")
+    expect(hindrance).to_be_visible()
     assert violations(page) == []
     with page.expect_download() as download:
         page.get_by_role("button", name="Download the errors").click()
     assert "3\t" in download.value.path().read_text("utf-8")
     page.get_by_label("Skip the lines that are wrong").check()
+    expect(hindrance).to_be_hidden()
     page.get_by_role("button", name="Import into the draft").click()
     expect(page.locator(".change")).to_contain_text("/x")
     assert drafted(place) == {"/old": "/new", "/x": "/y"}
+
+
+def test_the_example_of_a_file_can_be_imported(world: World, new_page: Opens, tmp_path: Path) -> None:
+    place = world.place()
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/transfer"))
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download an example").click()
+    download.value.save_as(tmp_path / "example.tsv")
+    page.get_by_label("File to import").set_input_files(tmp_path / "example.tsv")
+    page.get_by_role("button", name="Import into the draft").click()
+    expect(page.get_by_role("link", name="Draft", exact=True)).to_have_attribute("aria-current", "page")
+    assert drafted(place) == {"/old": "/new", "/sale": "https://shop.example/offers"}
+    page.go_back()
+    page.get_by_label("File to import").set_input_files(tmp_path / "example.tsv")
+    expect(page.get_by_text("The draft has all of it already.")).to_be_visible()
+    (tmp_path / "book.xlsx").write_bytes(b"PK\x03\x04 a workbook")
+    page.get_by_label("File to import").set_input_files(tmp_path / "book.xlsx")
+    expect(page.get_by_text("save the sheet as tab-delimited text")).to_be_visible()
+    expect(page.get_by_text("Correct the file, and choose it again.")).to_be_visible()
 
 
 def test_the_findings_of_a_file_are_listed_before_it_is_imported(world: World, new_page: Opens, tmp_path: Path) -> None:

@@ -27,7 +27,12 @@ def test_a_user_is_added_given_a_role_and_deactivated(world: World, new_page: Op
     name = f"kim-{world.user('viewer')}"
     form.get_by_label("User name").fill(name)
     form.get_by_label("Password").fill(PASSWORD)
+    expect(form.get_by_text("Without a role, this person sees no project.")).to_be_visible()
     form.get_by_label("publisher").check()
+    expect(form.get_by_label("publisher")).to_have_accessible_description(
+        "Edits, reviews and publishes in every project."
+    )
+    expect(form.get_by_text("Without a role, this person sees no project.")).to_be_hidden()
     assert violations(page) == []
     form.get_by_role("button", name="Add the user").click()
     expect(form).to_be_hidden()
@@ -186,6 +191,7 @@ def test_a_personal_token_is_made_and_removed_and_other_browsers_are_signed_out(
     page.get_by_label("Name", exact=True).fill("laptop")
     page.get_by_role("button", name="Make the token").click()
     expect(page.locator(".secret code")).to_be_visible()
+    expect(page.get_by_text("Give it to Git as the password, with your user name.")).to_be_visible()
     assert violations(page) == []
     page.get_by_role("button", name="I have kept it").click()
     page.get_by_role("button", name="Rotate laptop").click()
@@ -210,6 +216,7 @@ def test_a_namespace_is_made_with_a_project_archived_and_restored(world: World, 
     page.get_by_role("link", name=name).click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text(f"/git/{name}.git").first).to_be_visible()
+    expect(dialog.get_by_text("it takes a personal token")).to_be_visible()
     dialog.get_by_label("New project").fill("www")
     dialog.get_by_label("Title").fill("The site")
     dialog.get_by_role("button", name="Add the project").click()
@@ -371,6 +378,7 @@ def test_the_audit_log_is_filtered_by_the_address_also_after_back(world: World, 
     page.get_by_label("Who").press("Enter")
     expect(page.locator("tbody tr").first).to_contain_text(user)
     assert f"actor={user}" in page.url
+    expect(page.get_by_role("listitem").filter(has_text=re.compile("^by password$")).first).to_be_visible()
     page.get_by_label("Until").fill("2026-01-31T05:30")  # as the clock of the person shows it
     expect(page.get_by_text("No entry fits")).to_be_visible()
     assert "until=2026-01-31T00%3A00%3A00Z" in page.url

@@ -54,6 +54,16 @@ def test_the_agents_of_a_project_are_charted_with_words_for_who_cannot_see_it(wo
     expect(page.locator("tbody").get_by_text("current")).to_have_count(3)
 
 
+def test_the_heading_tells_of_an_agent_that_comes_after_the_publish(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/history"))
+    expect(page.get_by_role("link", name="No agents online")).to_be_visible()
+    report(place, "a", version=2)
+    expect(page.get_by_role("link", name="1 of 1 agent current")).to_be_visible()
+
+
 def test_who_publishes_is_told_which_agents_fail(world: World, new_page: Opens) -> None:
     place = world.place()
     report(place, "a", version=1)

@@ -53,7 +53,7 @@ function Body({ of }: { of: Of }): JSX.Element {
       {failure}
       {head && state.data
         ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} thread={thread} publish={setPublishing} />
-        : <Empty title="No draft is open"><p>What you change in the <a href={viewPath(of)}>redirects</a> or pages begins one.</p></Empty>}
+        : <Empty title="No draft is open"><p>What you change in the <a href={viewPath(of)}>redirects</a> or <a href={viewPath(of, "pages")}>pages</a> begins one.</p></Empty>}
       {!head && <Fixes of={of} draft={draft} head={null} editable={mayEdit(of)} />}
       {publishing && <PublishDialog of={of} draft={draft} {...publishing} now={now} close={() => setPublishing(null)} />}
     </>

@@ -111,7 +111,7 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
       <p class="actions">
         {may(of, "project", "publish") && goal !== undefined && publish.served && <Button kind="primary" disabled={!live} onClick={() => setBack(goal)}>{isServed ? `Roll back to publish ${goal} …` : "Roll back to this …"}</Button>}
         {may(of, "redirect", "write") && may(of, "page", "write") && <Button disabled={call.busy} onClick={reopen}>Open as a draft</Button>}
-        <a class="button plain" href={withQuery(place.value, { version: "", from: String(publish.publishNumber), to: "published" })}>Compare with what is published</a>
+        {!isServed && <a class="button plain" href={withQuery(place.value, { version: "", from: String(publish.publishNumber), to: "published" })}>Compare with what is published</a>}
       </p>
       <h2>{before > 0 ? `Changes since publish ${before}` : "Changes"}</h2>
       {publish.diff.length === 0 ? <p class="quiet">No rule differs.</p> : <ChangeList items={publish.diff} />}

@@ -117,7 +117,7 @@ function Namespaces({ namespaces, drafts }: { namespaces: readonly NamespaceView
           <h2 id={`namespace-${each.name}`}>{each.name}</h2>
           {each.description && <p class="quiet">{each.description}</p>}
           {each.projects.length === 0
-            ? <p class="quiet">{can(me.value, "project", "write", each.name) ? "No projects yet." : "No projects that you may see."}</p>
+            ? <p class="quiet">{can(me.value, "project", "write", each.name) ? <>No projects yet. <a href={`/dashboard/settings/namespaces?name=${encodeURIComponent(each.name)}`}>Add a project</a></> : "No projects that you may see."}</p>
             : <ul class="cards">{each.projects.map((project) => <Card key={project.name} project={project} draft={drafts.find((one) => one.draft === "main" && one.namespace === project.namespace && one.project === project.name)} />)}</ul>}
         </section>
       ))}

@@ -62,7 +62,7 @@ export default function ProjectPage({ params, children }: FrameProps): JSX.Eleme
 }
 
 const AGAIN = 2000; // ms between two looks while agents take a publish
-const FRESH = 300_000; // ms after a publish in which they are looked at so often
+const FRESH = 300_000; // ms after a publish in which they are looked at so often, also if none is online yet
 
 /** How the agents take the last publish, at the side of the heading. */
 function Taken({ of }: { of: Of }): JSX.Element {
@@ -70,7 +70,7 @@ function Taken({ of }: { of: Of }): JSX.Element {
   const taking = useConvergence(`${of.namespace}/${of.project}`, found.data?.convergence);
   const failing = found.data?.total ?? 0;
   const missing = taking ? taking.agents - taking.current - failing : 0;
-  const moves = taking && taking.current < taking.agents && Date.now() - Date.parse(taking.publishedAt) < FRESH;
+  const moves = taking && (taking.agents === 0 || taking.current < taking.agents) && Date.now() - Date.parse(taking.publishedAt) < FRESH;
   useEffect(() => {
     const timer = moves && !found.busy ? setTimeout(found.reload, AGAIN) : 0;
     return () => clearTimeout(timer);

@@ -87,6 +87,7 @@ export function Say({ of, draft, head, review = null, item, done }: SayProps): J
       </p>
       {!item && mayJudge(review) && seen !== head && <Unseen what="draft" see={() => setSeen(head)} />}
       {!item && <WhoApproves review={review} />}
+      {!item && review?.state === "rejected" && mayEdit(of) && <p class="quiet">It is rejected. Change what the remarks name, then ask for a review again.</p>}
     </div>
   );
 }

@@ -19,6 +19,8 @@ type Report = components["schemas"]["import-report.schema"];
 const FORMATS = [["tsv", "Tab-separated, can be imported again"], ["yaml", "YAML"], ["json", "JSON, with the pages"]] as const;
 const STATES = [["published", "What is published"], ["draft", "The draft"]] as const;
 
+const EXAMPLE = ["type\tsource\ttarget\tstatus", "BASIC\t/old\t/new\t301", "BASIC\t/sale\thttps://shop.example/offers\t302", ""].join("\n");
+
 const SHOWN = 50;
 const LISTED = 1000; // wrong lines of which the service lists the errors
 
@@ -91,14 +93,34 @@ function Import({ of }: { of: Of }): JSX.Element {
         }} />
       </label>
       <p class="help">The first line is: type, source, target, status. Below it is one redirect a line, such as: BASIC, /old, /new, 301. A tab is between the columns, as in the format “Text (tab-delimited)” of a spreadsheet, saved as UTF-8. Nothing is changed before you have seen what the file does.</p>
+      <p class="actions"><Button onClick={() => save("redirects.tsv", EXAMPLE)}>Download an example</Button></p>
       <p class="actions"><Check label="Overwrite redirects with the same source" checked={overwrite} disabled={call.busy} onChange={(on) => again({ overwrite: on, skipErrors })} />
         <Check label="Skip the lines that are wrong" checked={skipErrors} disabled={call.busy} onChange={(on) => again({ overwrite, skipErrors: on })} /></p>
       {call.busy && file && <Progress sent={sent} file={file} applies={applies} />}
       <Refusal text={call.faults.text} />
       {report && file && <Dry report={report} name={file.name} skips={skipErrors} />}
-      {report && <p class="actions"><Button kind="primary" disabled={call.busy || report.added + report.changed === 0 || (report.wrong > 0 && !skipErrors)} onClick={apply}>Import into the draft</Button></p>}
+      {report && <p class="actions"><Button kind="primary" disabled={call.busy || report.added + report.changed === 0 || (report.wrong > 0 && !skipErrors)} onClick={apply}>Import into the draft</Button>{!call.busy && <span class="quiet">{hindrance(report, skipErrors)}</span>}</p>}
     </section>
   );
+}
+
+/** Return what to do before a file can be imported; nothing if it can. */
+function hindrance(report: Report, skips: boolean): string {
+  if (report.added + report.changed === 0) {
+    if (report.errorsTotal > 0) return "Correct the file, and choose it again.";
+    if (report.total === 0) return "The file has no redirects.";
+    return report.skipped > 0 ? "The sources have other redirects already: overwrite them, or change the file." : "The draft has all of it already.";
+  }
+  return report.wrong > 0 && !skips ? "Correct the lines that are wrong and choose the file again, or skip them." : "";
+}
+
+/** Have the browser save a table. */
+function save(name: string, text: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/tab-separated-values" }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 /** Refuse a file that was saved since it was chosen: a browser no longer reads it. */
@@ -129,11 +151,7 @@ function Dry({ report, name, skips }: { report: Report; name: string; skips: boo
   const isUnchecked = report.findingsTotal === null && report.added + report.changed > 0 && (report.wrong === 0 || skips);
   const errors = (): void => {
     const lines = report.errors.map(({ line, column, code, message }) => [line, column, code, message.replaceAll(/[\t\n]/g, " ")].join("\t"));
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([["line\tcolumn\tcode\tmessage", ...lines, ""].join("\n")], { type: "text/tab-separated-values" }));
-    link.download = `${name.replace(/\.[^.]*$/, "")}-errors.tsv`;
-    link.click();
-    URL.revokeObjectURL(link.href);
+    save(`${name.replace(/\.[^.]*$/, "")}-errors.tsv`, ["line\tcolumn\tcode\tmessage", ...lines, ""].join("\n"));
   };
   return (
     <section aria-label="What the file does">

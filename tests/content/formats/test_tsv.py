@@ -172,6 +172,7 @@ def test_the_longest_field_that_the_schema_allows_is_accepted() -> None:
         (b"type,source,target,status\n" + GOOD, "commas or semicolons"),
         (b'"type"\t"source"\t"target"\t"status"\n', "found '\"type"),
         ((HEADER + GOOD).decode().encode("utf-16"), "save it as UTF-8"),
+        (b"PK\x03\x04\x14\x00\x06\x00\n", "save the sheet as tab-delimited text"),
         (b"\xff" * 100_000, "found '\\\\xff"),
     ],
 )  # fmt: skip

@@ -115,7 +115,7 @@ function Tokens(): JSX.Element {
       {asked?.what === "rotate" && <RotateDialog name={asked.token.name} rotate={(overlap) => rotate(asked.token, overlap)} close={end} />}
       {asked?.what === "remove" && <Confirm title={`Remove your token ${asked.token.name}?`} action="Remove the token" work={() => drop(asked.token)} close={end}>
         <p>What uses <code>{asked.token.preview}</code> is refused from then on. It was last used <Time at={asked.token.lastUsedAt} />.</p></Confirm>}
-      {secret && <SecretDialog title="Your new token" secret={secret} close={() => setSecret("")} />}
+      {secret && <SecretDialog title="Your new token" secret={secret} use="Give it to Git as the password, with your user name. A script sends it in the header Authorization: Bearer, and then the token." close={() => setSecret("")} />}
     </section>
   );
 }

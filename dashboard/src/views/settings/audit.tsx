@@ -20,8 +20,17 @@ const COLUMNS: readonly Column<Entry>[] = [
   { name: "Event", cell: (each) => <><code>{each.event}</code> {each.count > 1 && <Badge>× {each.count}</Badge>}</> },
   { name: "Who", cell: (each) => <><bdi>{each.actor.name}</bdi> {each.token && each.actor.kind !== "token" && <span class="quiet">by the token <bdi>{each.token.name}</bdi></span>} {each.address && <span class="quiet">{each.address}</span>}</> },
   { name: "About", cell: (each) => <><bdi>{each.subject}</bdi> <span class="quiet">{[each.namespace, each.project].filter(Boolean).join(" / ")}</span></> },
-  { name: "Detail", class: "detail", cell: (each) => Object.keys(each.detail).length > 0 && <code><bdi>{JSON.stringify(each.detail)}</bdi></code> },
+  { name: "Detail", class: "detail", cell: (each) => Object.keys(each.detail).length > 0 && <Detail detail={each.detail} /> },
 ];
+
+/** The facts of an entry, each with its name. */
+function Detail({ detail }: { detail: Entry["detail"] }): JSX.Element {
+  return (
+    <ul class="detail">{Object.entries(detail).map(([name, value]) => (
+      <li key={name}><span class="quiet">{name}</span> <code><bdi>{typeof value === "string" ? value : JSON.stringify(value)}</bdi></code></li>
+    ))}</ul>
+  );
+}
 
 export default function Audit(): JSX.Element {
   const { query } = place.value;

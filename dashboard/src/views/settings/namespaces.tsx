@@ -119,7 +119,11 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
         <Refusal text={call.faults.text} />
         {found.error && <Failure error={found.error} retry={found.reload} />}
         <p class="secret"><code>git clone {clone}</code><Copy text={`git clone ${clone}`} label="Copy the clone command" /></p>
+        <p class="help">Git asks for your user name and your password. In place of the password it takes a personal token, which you make in <a href="/dashboard/settings">your account</a>.</p>
         <Upstream name={name} found={upstream} />
+        {writes && found.data && <>
+          <Field label="Description" name="description" value={description ?? found.data.description} onInput={setDescription} problem={call.faults.fields["description"]} />
+          <p class="actions"><Button disabled={call.busy || description === null} onClick={describe}>Save the description</Button><a class="button plain" href={`/dashboard/settings/webhooks?namespace=${encodeURIComponent(name)}`}>Webhooks</a></p></>}
         <h3>Projects</h3>
         {projects.error && <Failure error={projects.error} retry={projects.reload} />}
         {projects.data?.total === 0 && <p class="quiet">None yet.</p>}
@@ -132,8 +136,7 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
           <Field label="Title" name="title" value={title} onInput={setTitle} problem={call.faults.fields["title"]} />
           <Choice label="Review" value={review} options={REVIEWS} onChange={setReview} />
           <p class="actions"><Button type="submit" disabled={call.busy}>Add the project</Button></p></form>}
-        {writes && found.data && <><Field label="Description" name="description" value={description ?? found.data.description} onInput={setDescription} problem={call.faults.fields["description"]} />
-          <p class="actions"><Button disabled={call.busy || description === null} onClick={describe}>Save the description</Button><a class="button plain" href={`/dashboard/settings/webhooks?namespace=${encodeURIComponent(name)}`}>Webhooks</a></p>
+        {writes && found.data && <>
           <Field label={`To archive it, write its name: ${name}`} name="confirm" value={confirmed} onInput={setConfirmed} help="Agents get nothing of it any more. It can be restored." />
           <p class="actions end"><Button kind="danger" disabled={call.busy || confirmed !== name} onClick={archive}>Archive the namespace</Button></p></>}
       </div>}
