@@ -270,21 +270,19 @@ def test_a_branch_is_removed_only_after_a_question(world: World, new_page: Opens
 def test_enter_that_is_held_discards_one_change(world: World, new_page: Opens) -> None:
     """The focus goes to the next change, which the repeated key would discard too."""
     place = world.place()
-    place.add("/a")
-    following = place.add("/b")
-    place.add("/c")
+    for source in ("/a", "/b", "/c"):
+        place.add(source)
     page = new_page()
     sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.evaluate("window.clicks = 0; document.addEventListener('click', () => window.clicks++, true)")
     page.get_by_role("button", name="Discard the change of /a").focus()
     page.keyboard.down("Enter")
     expect(page.locator(".change")).to_have_count(2)
-    next_one = page.get_by_role("button", name="Discard the change of /b")
-    expect(next_one).to_be_focused()
-    with page.expect_request("**/draft/revert?*") as revert:
-        page.keyboard.down("Enter")  # a repetition of the key that is down
-        page.keyboard.up("Enter")
-        page.keyboard.press("Enter")
-    assert following["id"] in (revert.value.post_data or "")
+    expect(page.get_by_role("button", name="Discard the change of /b")).to_be_focused()
+    page.keyboard.down("Enter")  # a repetition of the key that is down
+    assert page.evaluate("window.clicks") == 1
+    page.keyboard.up("Enter")
+    page.keyboard.press("Enter")
     expect(page.locator(".change")).to_have_count(1)
     assert [each["source"] for each in place.get("/draft/redirects")["items"]] == ["/c"]
 
