@@ -38,11 +38,9 @@ def find_signer(signature: bytes, *signers: AllowedSigner) -> str:
         return str(ex)
 
 
-def sign(
-    named: tuple[str, str] = ("git", "sha512"), signed: tuple[str, str] | None = None, *, message: bytes = PAYLOAD
-) -> bytes:
+def sign(named: tuple[str, str] = ("git", "sha512"), signed: tuple[str, str] | None = None) -> bytes:
     """Return a signature that names a namespace and a hash; the key `signed` the same ones, unless others are given."""
-    value = dump_string(b"ssh-ed25519") + dump_string(KEY.sign(signed_data(message, *(signed or named))))
+    value = dump_string(b"ssh-ed25519") + dump_string(KEY.sign(signed_data(PAYLOAD, *(signed or named))))
     return dump_signature(SshSignature(KEY.public.blob, *named, value))
 
 

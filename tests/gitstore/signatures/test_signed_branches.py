@@ -92,6 +92,16 @@ def test_a_project_without_the_policy_needs_no_signature(place: Place) -> None:
     assert place.targets("docs") == {"/a": "/new"}
 
 
+def test_a_branch_that_takes_its_change_back_needs_no_signature(place: Place) -> None:
+    clone = place.clone()
+    commit(place, {RULES: rules(("/a", "/new"))})
+    (clone / RULES).unlink()
+    commit(place, {"docs/redirects.yaml": rules(("/docs", "/new"))})
+    push(place)
+    merge(place)
+    assert (place.targets(), place.targets("docs")) == ({}, {"/docs": "/new"})
+
+
 def test_a_proposal_cannot_let_its_own_key_in(place: Place, robin: Key) -> None:
     place.clone()
     commit(place, {"allowed_signers": robin.line()}, robin)
