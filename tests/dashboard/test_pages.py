@@ -188,7 +188,7 @@ def test_the_palette_asks_the_service_while_one_types_and_drops_late_answers(wor
     expect(options).to_have_count(0)
     page.keyboard.type("/P-21 part")
     expect(options).to_have_text([f"{place.namespace} / p-21: Part 21"])  # beyond the first projects
-    held[0].fulfill(json=place.root.get("/api/overview", q=place.namespace))
+    held[0].fulfill(json=place.root.get("/api/overview", q=place.namespace, limit=20))
     page.evaluate("fetch('/health/ping')")  # the late answer is there by then
     expect(options).to_have_text([f"{place.namespace} / p-21: Part 21"])
     page.keyboard.type("s")
