@@ -9,6 +9,7 @@ from tests.gitstore.pushes.pushed import EVE, EVERYWHERE, PUBLISHER, RULE, Clone
 BOTH = Scope(projects=frozenset({"docs", "shop"}))
 STRICT = "project:\n  title: Shop\n  policy:\n    lint: strict\n"
 REVIEWED = "project:\n  title: Shop\n  policy:\n    review: required\n"
+SIGNED = "project:\n  title: Shop\n  policy:\n    signatures: required\n"
 
 
 @pytest.fixture
@@ -182,8 +183,9 @@ def test_a_push_needs_the_grants_of_all_that_it_changes(clone: Clone, pusher: Pu
     assert is_proposal_allowed == (missing == "project:publish on shop")
 
 
-def test_a_changed_policy_needs_the_override_grant(clone: Clone) -> None:
-    clone.commit({"shop/project.yaml": REVIEWED})
+@pytest.mark.parametrize("text", [REVIEWED, STRICT, SIGNED], ids=["review", "lint", "signatures"])
+def test_a_changed_policy_needs_the_override_grant(clone: Clone, text: str) -> None:
+    clone.commit({"shop/project.yaml": text})
     clone.pusher = PUBLISHER
     verdict = clone.check()
     assert verdict.refusal == "policy"
