@@ -34,10 +34,11 @@ class SignaturePolicy:
         """Return why the change from one state of the namespace to another needs a signature; empty where it needs none."""
         changed = self._repository.differing_entries(before, after)
         for name in sorted(filter(is_name, changed)):
-            if self._requires(name):
-                return f"The policy of {name} on release has signatures: required."
-        protected = next((name for name in self._projects if self._requires(name)), "") if FILE in changed else ""
-        return f"The policy of {protected} on release has signatures: required, also for {FILE}." if protected else ""
+            if reason := self._find_reason(name):
+                return f"{reason}."
+        reasons = (self._find_reason(name) for name in self._projects) if FILE in changed else ()
+        reason = next(filter(None, reasons), "")
+        return f"{reason}, also for {FILE}." if reason else ""
 
     def verify(self, info: CommitInfo, more: Sequence[AllowedSigner] = ()) -> AllowedSigner:
         """Return the signer of a commit, of the file or of some more; raises Unsigned or InvalidSigners."""
@@ -49,14 +50,21 @@ class SignaturePolicy:
         """The signers in the file of release, none without it; raises InvalidSigners."""
         return load_signers(self._repository, self._release)
 
-    def _requires(self, project: str) -> bool:
-        """Tell whether release requires signatures in a project."""
+    def _find_reason(self, project: str) -> str:
+        """Return why release requires signatures in a project; empty where it does not.
+
+        A file that cannot be read may have required them; so they are required if release names signers.
+        """
         tree = self._projects.get(project)
         found = self._repository.files_named(tree, PROJECT_FILE) if tree else {}
         if PROJECT_FILE not in found:
-            return False
-        settings, _ = load_project(self._repository.blob(BlobId(found[PROJECT_FILE].id)), PROJECT_FILE)
-        return settings.needs_signature
+            return ""
+        settings, problems = load_project(self._repository.blob(BlobId(found[PROJECT_FILE].id)), PROJECT_FILE)
+        if settings.needs_signature:
+            return f"The policy of {project} on release has signatures: required"
+        if problems and self._repository.files_named(self._release, FILE):
+            return f"The {PROJECT_FILE} of {project} on release cannot be read, so signatures are required"
+        return ""
 
     @cached_property
     def _projects(self) -> Mapping[str, TreeId]:

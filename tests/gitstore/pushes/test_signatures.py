@@ -217,6 +217,27 @@ def test_signers_on_release_that_cannot_be_read_stop_what_needs_a_signature_and_
     assert verdict.lines[2].startswith("allowed_signers:1: ")
 
 
+def test_a_policy_on_release_that_cannot_be_read_requires_signatures(clone: Clone, kim: Key) -> None:
+    """It came by a way without checks, and may have required them."""
+    clone.commit({"shop/project.yaml": "project: [\n"})
+    clone.place.git("fetch", "-q", str(clone.folder), "+HEAD:refs/heads/release")
+    clone.commit({"shop/project.yaml": SIGNED})
+    verdict = clone.check()
+    assert verdict.refusal == "signature required"
+    assert verdict.lines[1] == "The project.yaml of shop on release cannot be read, so signatures are required."
+    use(clone, kim)
+    clone.git("commit", "-q", "--amend", "--no-edit", "-S")
+    clone.push(options=("override=It could not be read.",))  # it may have required a review too
+
+
+def test_a_policy_that_cannot_be_read_requires_none_where_release_has_no_signers(place: Place) -> None:
+    clone = Clone.of(place)
+    clone.commit({"shop/project.yaml": "project: [\n"})
+    place.git("fetch", "-q", str(clone.folder), "+HEAD:refs/heads/release")
+    clone.commit({"shop/project.yaml": "project:\n  title: Shop\n"})
+    assert not clone.check(options=("override=It could not be read.",)).refusal
+
+
 def test_without_signers_the_refusal_says_so(place: Place) -> None:
     clone = Clone.of(place)
     clone.commit({"shop/project.yaml": SIGNED})
