@@ -290,6 +290,24 @@ def test_an_undone_removal_is_refused_if_the_draft_changes_meanwhile(world: Worl
     assert drafted(place) == {"/a": "/theirs"}
 
 
+def test_a_change_of_a_draft_is_edited_from_there(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/gone")
+    [made] = place.get("/draft/redirects")["items"]
+    place.ask("DELETE", f"/draft/redirects/{made['id']}", 204)
+    place.add("/a")
+    place.add_page("/robots.txt")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    for name, label in (("/a", "Source"), ("/robots.txt", "Path")):
+        page.get_by_role("link", name=f"Edit {name}").click()
+        expect(page.get_by_role("dialog").get_by_label(label, exact=True)).to_have_value(name)
+        page.keyboard.press("Escape")
+        page.get_by_role("link", name="Draft", exact=True).click()
+    expect(page.get_by_role("link", name="Edit /gone")).to_have_count(0)
+    expect(page.get_by_role("button", name="Discard the change of /gone")).to_be_visible()
+
+
 def test_a_draft_is_reviewed_by_a_second_person_and_published(world: World, new_page: Opens) -> None:
     place = world.place(review="required")
     author, second = world.user("admin"), world.user("admin")
@@ -309,6 +327,7 @@ def test_a_draft_is_reviewed_by_a_second_person_and_published(world: World, new_
     sign_in(other, second, view(place, "/draft"))
     expect(other.get_by_text("Please look at the target.")).to_be_visible()
     other.get_by_role("button", name="Comment on /sale").click()
+    expect(other.get_by_label("Comment on this rule")).to_be_focused()
     other.get_by_label("Comment on this rule").fill("Good.")
     other.get_by_role("button", name="Comment", exact=True).first.click()
     expect(other.locator(".change .remarks")).to_contain_text("Good.")

@@ -123,7 +123,7 @@ def test_hostile_texts_are_shown_whole_in_the_table_the_draft_and_a_proposal(
     sign_in(page, world.user("admin"), view(hostile.place))
     expect(page.locator("tbody tr")).to_have_count(3)
     for address in (_long("/old/"), _long("https://example.org/"), _long("/")):
-        shown = address.replace(OVERRIDE, "‹U+202E›")  # a letter that would not be seen has its name
+        shown = address.replace(OVERRIDE, "\u2039U+202E\u203a")  # a letter that would not be seen has its name
         expect(page.get_by_title(shown, exact=True)).to_have_count(1)
     page.goto(view(hostile.place, "/draft"))
     expect(page.locator(".changes")).to_contain_text(MARKUP)

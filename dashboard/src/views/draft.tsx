@@ -180,17 +180,19 @@ interface ItemProps {
 
 function Item({ of, draft, head, change, thread, edits, chooses, chosen, choose, revert }: ItemProps): JSX.Element {
   const [saying, setSaying] = useState(keptText(remarkName(of, draft, change)) !== "");
+  const [opened, setOpened] = useState(false);
   const name = change.source ?? change.path ?? change.id;
   const remarks = thread?.items.filter((each) => each.item?.id === change.id) ?? [];
   return (
     <ChangeCard change={change}
       before={chooses && <input type="checkbox" aria-label={`Choose the change of ${name}`} checked={chosen} onChange={(event) => choose(change, event.currentTarget.checked)} />}
       actions={<>
-        {mayRemark(of) && <button type="button" class="button ghost small" aria-expanded={saying} aria-label={`Comment on ${name}`} onClick={() => setSaying(!saying)}>Comment</button>}
+        {mayRemark(of) && <button type="button" class="button ghost small" aria-expanded={saying} aria-label={`Comment on ${name}`} onClick={() => { setSaying(!saying); setOpened(true); }}>Comment</button>}
+        {edits && change.change !== "removed" && <a class="button ghost small" href={viewPath(of, change.kind === "page" ? "pages" : "", { edit: change.id })} aria-label={`Edit ${name}`}>Edit</a>}
         {edits && <button type="button" class="button ghost small" aria-label={`Discard the change of ${name}`} onClick={() => revert([change])}>Discard</button>}
       </>}>
       {remarks.length > 0 && <Remarks items={remarks} />}
-      {saying && <Say of={of} draft={draft} head={head} item={{ kind: change.kind, id: change.id }} done={() => setSaying(false)} />}
+      {saying && <Say of={of} draft={draft} head={head} item={{ kind: change.kind, id: change.id }} opened={opened} done={() => setSaying(false)} />}
     </ChangeCard>
   );
 }

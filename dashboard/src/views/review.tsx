@@ -1,6 +1,6 @@
 // The review of a draft: its state, the remarks on it, and what one may say.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Time, type Tone } from "../components/basics.tsx";
@@ -52,6 +52,8 @@ interface SayProps {
   review?: Review | null;
   /** A remark on one record; else on the draft. */
   item?: { kind: "redirect" | "page"; id: string };
+  /** Whether a person has just asked for it, and goes on to type. */
+  opened?: boolean;
   done?: () => void;
 }
 
@@ -62,10 +64,14 @@ export const mayRemark = (of: Of): boolean => mayEdit(of) || may(of, "project", 
 export const remarkName = (of: Of, draft: string, item?: { id: string }): string => `remark ${keyOf(of)} ${draft} ${item?.id ?? ""}`;
 
 /** Write a remark; without an item also the verdicts that one may give. */
-export function Say({ of, draft, head, review = null, item, done }: SayProps): JSX.Element | null {
+export function Say({ of, draft, head, review = null, item, opened = false, done }: SayProps): JSX.Element | null {
   const [note, setNote] = useKept(remarkName(of, draft, item));
   const call = useCall(["note"]);
   const [seen, setSeen] = useState(head);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (opened) box.current?.querySelector("textarea")?.focus();
+  }, [opened]);
   if (!mayRemark(of)) return null;
   const say = (action: Action): void => call.run(async () => {
     await post(`${P}/draft/review`, { path: of, query: { draft }, body: { action, head, ...(note ? { note } : {}), ...(item ? { item } : {}) } });
@@ -75,7 +81,7 @@ export function Say({ of, draft, head, review = null, item, done }: SayProps): J
     done?.();
   });
   return (
-    <div class="say">
+    <div class="say" ref={box}>
       <TextArea label={item ? "Comment on this rule" : "Remark"} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} />
       <Refusal text={call.faults.text} />
       <p class="actions">
