@@ -20,7 +20,12 @@ def test_new_project_is_published_with_empty_lists(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "expected"), [({"review": "required"}, "review: required"), ({"lint": "strict"}, "lint: strict")]
+    ("settings", "expected"),
+    [
+        ({"review": "required"}, "review: required"),
+        ({"lint": "strict"}, "lint: strict"),
+        ({"signatures": "required"}, "signatures: required"),
+    ],
 )
 def test_a_project_with_a_policy_is_removed_only_with_permission_to_change_it(
     empty: Place, settings: dict[str, str], expected: str
