@@ -150,7 +150,7 @@ WRONG: dict[str, list[Any]] = {
 }
 BAD_AGENTS: list[tuple[dict[str, Any], str]] = [
     *(({**GOOD, name: value}, f"/{name}") for name, values in WRONG.items() for value in values),
-    *(({name: value for name, value in GOOD.items() if name != gone}, "") for gone in GOOD),
+    *(({name: value for name, value in GOOD.items() if name != gone}, f"/{gone}") for gone in GOOD),
 ]
 
 
