@@ -9,6 +9,8 @@ from cli.console.exits import InvalidUsage
 from cli.console.output import print_notes
 from cli.console.setup import open_store
 from cli.console.suggestion import suggest
+from gitstore.git.after_commit import after_commit
+from gitstore.store.store import Store
 
 PERMISSIONS = "; ".join(
     f"{', '.join(name for name in ACTIONS if ACTIONS[name] == actions)}: {', '.join(actions)}"
@@ -53,8 +55,15 @@ def read_grants(role: str | None, words: tuple[str, ...], namespaces: tuple[str,
 
 
 def note_unknown_scopes(data: str | None, namespaces: Iterable[str], project: str) -> None:
-    """Print a notice for each namespace and project of grants that does not exist: they may come before it."""
-    store = open_store(data)
+    """Print a notice for each namespace and project of grants that does not exist: they may come before it.
+
+    Called when the grants are given: a namespace that cannot be read fails nothing.
+    """
+    with after_commit("looking for the namespaces and projects of the grants"):
+        _note_unknown(open_store(data), namespaces, project)
+
+
+def _note_unknown(store: Store, namespaces: Iterable[str], project: str) -> None:
     known = store.namespaces.names()
     for namespace in dict.fromkeys(namespaces):
         if namespace not in {EVERY, *known}:

@@ -28,7 +28,7 @@ class Trust(StrEnum):
 
     SAVED = "has a file of keys, which someone fetches again when a step says so"
     CACHED = "keeps the keys, and fetches them again for an unknown id"
-    NONE = "starts anew for each manifest, and fetches the keys after it"
+    NONE = "starts again for each manifest, and fetches the keys after it"
 
 
 @dataclass

@@ -40,7 +40,7 @@ class Vector(NamedTuple):
     """True if the body, as nginx should understand it, never ends: the client closes after the first response."""
 
     def sent(self, names: Names) -> bytes:
-        """Return the bytes that a client sends: the request, and another one that ends the connection."""
+        """Return the bytes that a client sends: the request, and another, which ends the connection."""
         hidden = request(names.inner)
         body = self.body(hidden)
         head = b"\r\n".join((self.line, HOST, b"X-Request-Id: @", *self.fields)) + _END

@@ -243,7 +243,7 @@ def test_a_body_that_is_not_read_is_no_request(behind: Behind, name: str, framin
 
 @pytest.mark.parametrize("framing", ["length", "chunks"])
 def test_a_request_beyond_what_a_refusal_reads_of_a_body_is_none(behind: Behind, framing: str) -> None:
-    """Such a body in chunks comes to the service in chunks too; nginx gives one that it has read as a whole a length."""
+    """Such a body in chunks comes to the service in chunks too; nginx gives a length to a body that it has read whole."""
     names = Names.of(f"large-{framing}")
     padding, hidden = b"x" * LINGER_BYTES, request(names.inner) * 10_000
     if framing == "length":

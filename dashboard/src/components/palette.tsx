@@ -62,7 +62,7 @@ function Chooser(): JSX.Element {
   const places = useLoad(asked, async (signal) => (asked ? readOverview(MOST_SHOWN, 0, signal, asked) : null));
   const isFound = asked === wanted && !places.busy;
   const fits = (each: Command): boolean => words.every((word) => each.name.toLowerCase().replace(" / ", "/").includes(word));
-  // Until the answer for what is typed is there, those of the last one that fit it too.
+  // Until the answer for what is typed is there, what fits it in the last answer.
   const found = [...commands().filter(fits), ...(wanted && places.data ? placesOf(places.data).filter(fits) : [])];
   const more = isFound && places.data ? places.data.total - places.data.items.length : 0;
   const at = Math.min(chosen, Math.max(0, found.length - 1));

@@ -384,6 +384,16 @@ def test_grants_before_their_namespace_or_project_are_given_with_a_notice(words:
         invoke("role", "delete", "new")
 
 
+@pytest.mark.parametrize("words", [("role", "create", "new"), ("role", "set", "old"), ("token", "create", "edge")])
+def test_grants_are_given_where_their_namespace_cannot_be_read(words: tuple[str, ...]) -> None:
+    invoke_ok("role", "create", "old", "--grant", "page:read")
+    invoke_ok("namespace", "create", "acme")
+    [release] = Path("data").glob("**/acme*/refs/heads/release")
+    release.write_text("0" * 39 + "1\n", "ascii")
+    given = invoke_ok(*words, "--grant", "page:read", "--namespace", "acme", "--project", "shop", "--json")
+    assert given.json["grants"][0]["namespace"] == "acme"
+
+
 def test_a_role_without_grants_names_all_permissions() -> None:
     found = invoke("role", "create", "reader")
     assert found.code == 2
