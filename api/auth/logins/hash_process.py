@@ -1,8 +1,8 @@
 """The process that computes the password hashes of one worker, with a lower priority than it.
 
 A hash takes a core for 31 ms. In a thread of the worker, that core is missing for the event loop, and so for the polls of
-agents; a process of lower priority gives it back at once. It knows nothing but the hashes and passwords that it is sent,
-ends with its worker, and is replaced if it was killed.
+agents; this process gives it back at once, since it hashes in idle time as long as there is enough of that. It knows
+nothing but the hashes and passwords that it is sent, ends with its worker, and is replaced if it was killed.
 """
 
 import json
@@ -12,15 +12,19 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 from api.auth.logins.passwords import HashingHere
 from api.errors import Unavailable
 
-# As that of the jobs: a worker that wakes up has the core at once, and on a machine without an idle core, hashing still gets
-# a quarter of what a worker gets.
+# As that of the jobs: on a machine without an idle core, hashing still gets a quarter of what a worker gets.
 NICENESS = 5
+_IDLE_PATIENCE = 0.25  # seconds for one hash in idle time
+_BUSY_SECONDS = 5.0  # without another try in idle time, after there was too little
 _PATIENCE = 30.0  # seconds for one hash; on an idle machine it takes 0.03
 _ATTEMPTS = 2
 
@@ -94,18 +98,75 @@ def _pipes(process: subprocess.Popen[bytes]) -> tuple[Any, Any]:
     return process.stdin, process.stdout
 
 
+class IdleTime:
+    """The time that nothing else on the machine wants: work in it delays nothing else, not even for one turn of the scheduler.
+
+    A process of that class cannot leave it again without a privilege
+    (https://man7.org/linux/man-pages/man7/sched.7.html), and waits without an end where all cores are busy. So each work has
+    a copy of this process of its own, which is ended if it takes too long.
+    """
+
+    def __init__(self, patience: float = _IDLE_PATIENCE, busy_seconds: float = _BUSY_SECONDS) -> None:
+        self._patience = patience
+        self._busy_seconds = busy_seconds
+        self._busy_until = 0.0
+
+    def run(self, work: Callable[[], bytes]) -> bytes:
+        """Return what the work returns, from idle time if there is enough of it; this process must have no threads."""
+        if time.monotonic() < self._busy_until:
+            return work()
+        found = self._try(work)
+        if not found:
+            self._busy_until = time.monotonic() + self._busy_seconds
+        return found or work()
+
+    def _try(self, work: Callable[[], bytes]) -> bytes:
+        reader, writer = os.pipe()
+        try:
+            pid = os.fork()
+        except OSError:  # too many processes, or no memory
+            os.close(reader)
+            os.close(writer)
+            return b""
+        if pid == 0:
+            _answer_when_idle(work, writer)
+        os.close(writer)
+        try:
+            is_done = select.select([reader], [], [], self._patience)[0]
+            return os.read(reader, select.PIPE_BUF) if is_done else b""
+        finally:
+            os.close(reader)
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def _answer_when_idle(work: Callable[[], bytes], writer: int) -> NoReturn:
+    try:
+        for number in (0, 1):  # those of this process: who waits for its answer sees at once if it is killed
+            os.close(number)
+        with suppress(OSError):  # a sandbox may refuse it: then with the priority of the process
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        os.write(writer, work())
+    finally:
+        os._exit(0)
+
+
 def main() -> None:
     """Answer questions, one a line, until the worker ends."""
     for number in (signal.SIGINT, signal.SIGTERM):  # sent to a whole group; the worker has logins to finish
         signal.signal(number, signal.SIG_IGN)
     os.nice(NICENESS)
-    here = HashingHere()
+    idle_time = IdleTime()
     for line in sys.stdin.buffer:
-        question = json.loads(line)
-        found: str | bool
-        found = here.verify(**question) if "stored" in question else here.hash(question["password"])
-        sys.stdout.buffer.write(json.dumps(found).encode() + b"\n")
+        sys.stdout.buffer.write(idle_time.run(partial(_answer, line)) + b"\n")
         sys.stdout.buffer.flush()
+
+
+def _answer(line: bytes) -> bytes:
+    """Return the answer to a question, in fewer bytes than a pipe takes at once."""
+    question, here = json.loads(line), HashingHere()
+    found = here.verify(**question) if "stored" in question else here.hash(question["password"])
+    return json.dumps(found).encode()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +54,81 @@ def test_it_hashes_with_the_parameters_that_were_chosen(process: HashProcess) ->
 def test_everything_else_on_the_machine_goes_first(process: HashProcess) -> None:
     process.verify(STORED, "wrong")
     assert os.getpriority(os.PRIO_PROCESS, process.pid) == os.getpriority(os.PRIO_PROCESS, 0) + NICENESS
+
+
+def test_work_is_done_in_idle_time_as_long_as_there_is_enough_of_it() -> None:
+    script = """
+import os
+from api.auth.logins.hash_process import IdleTime
+
+def work():
+    return f"{os.sched_getscheduler(0)} {os.getpid() == mine}".encode()
+
+mine = os.getpid()
+idle_time = IdleTime(patience=30)
+print([idle_time.run(work).decode() for _ in range(3)])
+"""
+    assert _run(script) == str([f"{os.SCHED_IDLE} False"] * 3)
+
+
+def test_where_no_idle_time_is_left_work_is_done_at_once_and_for_a_while_not_tried_there() -> None:
+    script = """
+import os, signal
+from api.auth.logins.hash_process import IdleTime
+
+def work():
+    if os.getpid() != mine:
+        signal.pause()  # as on a machine whose cores are all taken
+    return b"done here"
+
+mine, forks = os.getpid(), []
+fork = os.fork
+os.fork = lambda: forks.append(fork()) or forks[-1]
+idle_time = IdleTime(patience=0.1, busy_seconds=600)
+print([idle_time.run(work).decode() for _ in range(3)], len(forks))
+try:
+    os.waitpid(-1, os.WNOHANG)
+except ChildProcessError:
+    print("no process is left")
+"""
+    assert _run(script) == f"{['done here'] * 3} 1\nno process is left"
+
+
+@pytest.mark.parametrize("fault", ["raise OSError(11, 'no more')", "os._exit(1)", "raise ValueError"])
+def test_a_copy_that_fails_costs_no_answer(fault: str) -> None:
+    script = f"""
+import os
+from api.auth.logins.hash_process import IdleTime
+
+def work():
+    if os.getpid() != mine:
+        {fault}
+    return b"done here"
+
+def no_fork():
+    raise OSError(11, "no more")
+
+mine = os.getpid()
+print(IdleTime(patience=30).run(work).decode())
+os.fork = no_fork
+print(IdleTime(patience=30).run(work).decode())
+"""
+    assert _run(script) == "done here\ndone here"
+
+
+def test_one_that_is_killed_during_a_hash_is_noticed_at_once(process: HashProcess) -> None:
+    process.verify(STORED, "wrong")
+    with ThreadPoolExecutor(1) as pool:
+        copy = 0
+        while not copy:
+            answer = pool.submit(process.verify, STORED, "correct horse battery")
+            while not answer.done() and not copy:
+                copy = _stop_idle_copy(process.pid)
+        os.kill(process.pid, signal.SIGKILL)
+        try:
+            assert answer.result(timeout=20), "the copy holds no end of the pipes"
+        finally:
+            os.kill(copy, signal.SIGKILL)
 
 
 def test_a_process_that_was_killed_is_replaced(process: HashProcess) -> None:
@@ -110,6 +187,24 @@ def test_all_hashes_of_a_worker_are_computed_there() -> None:
     finally:
         hash_here()
         process.close()
+
+
+def _run(script: str) -> str:
+    """Return what a script prints, in a process without threads."""
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+
+
+def _stop_idle_copy(pid: int) -> int:
+    """Stop the copy of a process that computes in idle time and return its id; 0 if there is none at this moment."""
+    try:
+        for number in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split():
+            if os.sched_getscheduler(int(number)) == os.SCHED_IDLE:
+                os.kill(int(number), signal.SIGSTOP)
+                return int(number)
+    except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+        pass
+    return 0
 
 
 def _is_running(pid: int) -> bool:
