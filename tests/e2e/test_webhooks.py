@@ -316,3 +316,18 @@ def test_a_worker_that_is_killed_before_it_could_note_the_answer_sends_the_same_
         assert first.id == second.id
         assert first.raw == second.raw
         wait_until(lambda: deliveries(place, made, status="delivered"), PATIENCE, "the delivery to be noted")
+
+
+def test_a_network_that_is_not_allowed_any_more_gets_nothing_from_a_running_service(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with receiving() as receiver:
+        with running(WAYPOST, data, SETTINGS) as service, open_world(service) as world:
+            place = world.place()
+            made = create_webhook(place, receiver.url, events=["agent.silent"])
+        tightened = {**SETTINGS, "WAYPOST_WEBHOOK_NETWORKS": "192.0.2.0/24"}
+        with running(WAYPOST, data, tightened) as service, open_world(service) as world:
+            place = Place(world, place.namespace, place.project, world.root)
+            place.root.send("POST", f"{path(place, made)}/ping")
+            (failed,) = wait_for_deliveries(place, made, "failed")
+            assert {attempt["error"] for attempt in detail(place, made, failed)["attempts"]} == {"address_refused"}
+    assert receiver.messages == []
