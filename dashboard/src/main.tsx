@@ -8,10 +8,11 @@ import { fault, followTabs, me, signOut, start, state } from "./api/session.ts";
 import { csrfToken } from "./api/transport.ts";
 import { Failure, Empty } from "./components/basics.tsx";
 import { Palette } from "./components/palette.tsx";
-import { toast, Toasts } from "./components/toast.tsx";
+import { dropToasts, toast, Toasts } from "./components/toast.tsx";
 import { tellChanged } from "./state/changes.ts";
 import { open, showTheme, startKeys } from "./state/commands.ts";
 import { focusView, keepFocus } from "./state/focus.ts";
+import { forgetTexts } from "./state/kept.ts";
 import { matchPath } from "./state/match.ts";
 import { preview } from "./state/preview.ts";
 import { ask, place, startRouter } from "./state/router.ts";
@@ -84,8 +85,9 @@ function fetchViews(): void {
 }
 
 function leave(): void {
+  const person = me.peek()?.id;
   signOut().then((url) => {
-    sessionStorage.clear(); // what was typed here is not the next person's
+    forgetTexts(person);
     if (url) location.assign(url);
   }, (ex: unknown) => toast((ex as Error).message));
 }
@@ -162,7 +164,10 @@ if (failedSignIn !== null) {
 }
 effect(() => {
   if (state.value === "in" || state.value === "expired") show(place.value.path);
-  else if (state.value === "out") document.title = "Sign in · Waypost";
+  else if (state.value === "out") {
+    document.title = "Sign in · Waypost";
+    dropToasts(); // an Undo is not for the next person
+  }
 });
 render(<App />, document.getElementById("app") as HTMLElement);
 start().then(() => {

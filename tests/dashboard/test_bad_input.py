@@ -99,6 +99,65 @@ def test_another_person_in_another_tab_stops_what_the_first_one_saves(world: Wor
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+def sign_out_in_another_tab(page: Page) -> None:
+    other = page.context.new_page()
+    other.goto("/dashboard/start")
+    other.get_by_role("banner").get_by_role("button", name="Sign out").click()
+    expect(page.get_by_text("You have signed out.")).to_be_visible()
+
+
+def reload_after_the_session(page: Page) -> None:
+    page.context.clear_cookies()
+    page.reload()
+    expect(page.get_by_label("Password")).to_be_visible()
+
+
+@pytest.mark.parametrize("end", [sign_out_in_another_tab, reload_after_the_session])
+def test_what_one_person_typed_is_not_shown_to_the_next_one_and_waits_for_its_own(
+    world: World, new_page: Opens, end: Callable[[Page], None]
+) -> None:
+    place = world.place()
+    place.add("/a")
+    ada, bob = world.user("admin"), world.user("admin")
+    page = new_page(refused=401)
+    sign_in(page, ada, view(place, "/draft"))
+    page.get_by_label("Remark").fill("What Ada thinks")
+    page.get_by_role("button", name="Comment on /a").click()
+    page.get_by_label("Comment on this rule").fill("Of Ada")
+    page.get_by_role("button", name="Publish …").click()
+    page.get_by_role("dialog").get_by_label("Message").fill("A message of Ada")
+    page.get_by_role("button", name="Close").click()
+    end(page)
+    sign_in(page, bob, view(place, "/draft"))
+    expect(page.get_by_label("Remark")).to_have_value("")
+    expect(page.get_by_label("Comment on this rule")).to_have_count(0)
+    page.get_by_role("button", name="Publish …").click()
+    expect(page.get_by_role("dialog").get_by_label("Message")).to_have_value("")
+    page.get_by_role("button", name="Close").click()
+    page.get_by_label("Remark").fill("What Bob thinks")
+    end(page)
+    sign_in(page, ada, view(place, "/draft"))
+    expect(page.get_by_label("Remark")).to_have_value("What Ada thinks")
+    expect(page.get_by_label("Comment on this rule")).to_have_value("Of Ada")
+    page.get_by_role("banner").get_by_role("button", name="Sign out").click()
+    expect(page.get_by_text("You have signed out.")).to_be_visible()
+    sign_in(page, bob, view(place, "/draft"))
+    expect(page.get_by_label("Remark")).to_have_value("What Bob thinks")
+    assert "Ada" not in page.evaluate("JSON.stringify({...sessionStorage})")
+
+
+def test_an_undo_is_not_offered_to_the_next_person(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page(refused=401)
+    sign_in(page, world.user("admin"), view(place))
+    page.get_by_label("Choose /a").check()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    sign_out_in_another_tab(page)
+    assert page.get_by_role("button", name="Undo").count() == 0  # at once: it goes away by itself
+
+
 def test_a_service_that_is_away_is_told_and_what_was_typed_is_saved_later(world: World, new_page: Opens) -> None:
     place = world.place()
     page = new_page(refused=503)

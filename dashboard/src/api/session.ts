@@ -57,7 +57,6 @@ export async function signIn(username: string, password: string): Promise<void> 
 export function leaveToOther(): void {
   state.value = "leaving"; // its forms go first, so that the browser does not ask whether to leave them
   abandon();
-  sessionStorage.clear(); // what was typed here is not the next person's
   location.assign("/");
 }
 

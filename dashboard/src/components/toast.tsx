@@ -23,6 +23,10 @@ function drop(key: number): void {
   toasts.value = toasts.value.filter((each) => each.key !== key);
 }
 
+export function dropToasts(): void {
+  toasts.value = [];
+}
+
 /** The places that can show them: the page, and the dialogs over it in the order in which they opened. */
 const places = signal<readonly symbol[]>([]);
 
