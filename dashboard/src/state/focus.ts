@@ -25,7 +25,7 @@ function spotOf(element: HTMLElement): Spot {
 }
 
 /** Give the focus to an element that does not take it by itself, such as a heading; nothing is scrolled. */
-function focusText(element: HTMLElement): void {
+export function focusText(element: HTMLElement): void {
   if (!element.matches(CONTROLS)) element.tabIndex = -1;
   element.focus({ preventScroll: true });
 }

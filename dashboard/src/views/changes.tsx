@@ -1,8 +1,10 @@
 // Changes rule by rule and field by field, and what they cause: the parts of drafts, proposals, history and comparisons.
 import type { ComponentChildren, JSX } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Long, type Tone } from "../components/basics.tsx";
+import { Badge, Button, Long, type Tone } from "../components/basics.tsx";
 import { isRegex } from "../components/regex.tsx";
+import { focusText } from "../state/focus.ts";
 import { CODES, TYPE_NAMES, type Change } from "../state/project.ts";
 import { capital, count, countText, plural, reveal } from "../state/words.ts";
 import { Difference } from "./differences.tsx";
@@ -59,14 +61,22 @@ export function ChangeCard({ change, before, actions, children }: ChangeProps): 
   );
 }
 
-const MOST_SHOWN = 500; // changes of a comparison that one page shows
+const STEP = 500; // changes of a comparison that are shown at once
 
 /** The changes of a comparison; `card` shows one with what can be done with it. */
 export function ChangeList({ items, card }: { items: readonly Change[]; card?: (change: Change) => JSX.Element }): JSX.Element {
+  const [shown, setShown] = useState(STEP);
+  const list = useRef<HTMLUListElement>(null);
+  // The keyboard and a screen reader go on with the first one that has come.
+  useLayoutEffect(() => {
+    const first = shown > STEP && list.current?.children[shown - STEP];
+    if (first) focusText(first as HTMLElement);
+  }, [shown]);
+  const left = items.length - shown;
   return (
     <>
-      <ul class="changes">{items.slice(0, MOST_SHOWN).map((each) => card?.(each) ?? <ChangeCard key={`${each.kind} ${each.id}`} change={each} />)}</ul>
-      {items.length > MOST_SHOWN && <p class="quiet">The first {MOST_SHOWN} of {count(items.length)} are shown; the API has all.</p>}
+      <ul class="changes" ref={list}>{items.slice(0, shown).map((each) => card?.(each) ?? <ChangeCard key={`${each.kind} ${each.id}`} change={each} />)}</ul>
+      {left > 0 && <p class="actions"><span class="quiet">{count(shown)} of {count(items.length)} changes are shown.</span><Button onClick={() => setShown(shown + STEP)}>Show {count(Math.min(STEP, left))} more</Button></p>}
     </>
   );
 }
