@@ -1,4 +1,4 @@
-"""The middleware that notes refusals, logins of Git, publishes and changes of projects for the audit trail, in memory: no request waits for it."""
+"""The middleware that notes refusals, logins of Git, publishes and changes of projects for the audit trail: of these, only the changes wait for it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -41,13 +41,13 @@ _REPOSITORY = "/git/{namespace}.git"
 
 
 class AuditNotes(Protocol):
-    """Notes for the trail; neither call waits."""
+    """Notes for the trail."""
 
     def count(self, repeat: Repeat) -> None:
-        """Note an event, which is counted with like ones of the minute."""
+        """Note an event, which is counted with like ones of the minute, without waiting."""
 
-    def note(self, entry: AuditEntry) -> None:
-        """Note an entry."""
+    async def store(self, entry: AuditEntry) -> None:
+        """Note an entry and wait, within bounds, until it is in the trail."""
 
     def now(self) -> datetime:
         """Return the time for entries."""
@@ -74,7 +74,7 @@ class AuditMiddleware:
         if status >= _LEAST_REFUSED:
             self._note_refusal(req, status)
         elif req.method not in _READS:
-            self._note_request(req, resp)
+            await self._note_request(req, resp)
 
     def _note_login(self, req: Request) -> None:
         """Note who came by a password, also if the request was refused afterwards: a fetch sends it several times."""
@@ -96,7 +96,7 @@ class AuditMiddleware:
         repeat = Repeat(events[status], actor, account, req.remote_addr, method, route, status, error, token, session)
         self._notes.count(repeat.from_network())
 
-    def _note_request(self, req: Request, resp: Response) -> None:
+    async def _note_request(self, req: Request, resp: Response) -> None:
         route = req.uri_template or ""
         found = (event for (method, end), event in _REQUESTS.items() if req.method == method and route.endswith(end))
         event = next(found, None)
@@ -107,15 +107,15 @@ class AuditMiddleware:
         detail = ({"version": version} if version else {}) | ({"policy": policy} if policy else {})
         detail |= getattr(req.context, "removed", {})
         project = names.get("project") or getattr(req.context, "created_project", None)
-        note_request(self._notes, req, event, detail, project)
+        await note_request(self._notes, req, event, detail, project)
 
 
-def note_request(
+async def note_request(
     notes: AuditNotes, req: Request, event: AuditEvent, detail: Mapping[str, object], project: str | None = None
 ) -> None:
-    """Note an entry on what an authenticated caller asked for in a namespace, or a project of it."""
+    """Store an entry on what an authenticated caller asked for in a namespace, or a project of it, before the response."""
     principal, namespace = req.context.principal, req.context.route_names.get("namespace")
-    notes.note(
+    await notes.store(
         AuditEntry(
             notes.now(),
             event,

@@ -137,7 +137,7 @@ class ReceivePack:
         try:
             reception = await receive()
         finally:
-            note_request(self._notes, req, AuditEvent.PUSH_REQUESTED, describe_push(request, reception))
+            await note_request(self._notes, req, AuditEvent.PUSH_REQUESTED, describe_push(request, reception))
         return reception
 
     async def _receive(self, req: Request, namespace: str, received: ReceivedPush) -> Reception:

@@ -1,9 +1,10 @@
-"""The audit writer of a worker: it brings what requests noted in memory into the trail, so that no request waits for it."""
+"""The audit writer of a worker: it brings what requests noted in memory into the trail, so that only changes wait for it."""
 
 import asyncio
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from threading import Lock
 from typing import NamedTuple
@@ -22,6 +23,8 @@ from gitstore.errors import StoreError
 INTERVAL = 1.0
 LOOK_INTERVAL = 5.0
 """Seconds between two looks at what other workers wrote, while nothing is noted here."""
+STORE_TIMEOUT = 1.0
+"""Seconds that a response waits for its entry; then the entry stays in memory."""
 MOST_NOTED = 10_000  # entries, and kinds of events that are counted, while the database cannot be written
 _Group = tuple[datetime, str, Actor]  # an event of an actor in a minute
 _SERVICE = Actor(OPERATOR_KIND, None, OPERATOR_KIND)
@@ -63,8 +66,10 @@ class _Batch(NamedTuple):
 class AuditWriter(TaskService):
     """A background service that writes once a second, if there is anything to write; while the database fails, it keeps what was noted.
 
-    Like events are counted by minute, and entries are written as they are. A worker that is killed loses those of a second. What is
-    lost otherwise is counted: in the metrics by `count_lost`, in the log, and in an entry as soon as one can be written.
+    Like events are counted by minute, and entries are written as they are. An entry to store is written at once, in one transaction with
+    all that wait meanwhile. A worker that is killed loses the events of a second, and no entry whose request was answered while the
+    database could be written. What is lost otherwise is counted: in the metrics by `count_lost`, in the log, and in an entry as soon as
+    one can be written.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -79,6 +84,9 @@ class AuditWriter(TaskService):
         self._entries = deque[AuditEntry]()
         self._lost = 0
         self._writing = Lock()
+        self._wanted = asyncio.Event()
+        self._waiting: list[asyncio.Future[None]] = []  # requests whose entries the next round writes
+        self._is_running = False
         self.count_lost: Callable[[int], None] = lambda _count: None
 
     def count(self, repeat: Repeat) -> None:
@@ -86,6 +94,15 @@ class AuditWriter(TaskService):
         minute = minute_of(self._clock())
         with self._lock:
             self._add((minute, self._limit(minute, repeat)), 1)
+
+    async def store(self, entry: AuditEntry) -> None:
+        """Note an entry, and wait until it is written, or for `STORE_TIMEOUT` seconds: the action is done, so it never fails."""
+        self.note(entry)
+        if self._is_running:
+            stored = asyncio.get_running_loop().create_future()
+            self._waiting.append(stored)
+            self._wanted.set()
+            await asyncio.wait({stored}, timeout=STORE_TIMEOUT)
 
     def note(self, entry: AuditEntry) -> None:
         """Note an entry; takes microseconds."""
@@ -115,21 +132,40 @@ class AuditWriter(TaskService):
             except Exception:  # noqa: BLE001 - one entry that cannot be written must not take the others along
                 self._write_singly(batch)
 
+    async def start(self) -> None:
+        """Start; from now on `store` waits."""
+        self._is_running = True
+        await super().start()
+
     async def stop(self) -> None:
         """Stop after a last round."""
+        self._is_running = False
         await super().stop()
-        await run_in_thread(self.write)
+        await self._write_round()
         if left := self._take():
             _log.error("audit_entries_lost", count=left.size() + left.lost, reason="the service stops")
 
     async def _run(self) -> None:
         looked_at = float("-inf")
         while True:
-            await asyncio.sleep(INTERVAL)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), INTERVAL)
             now = time.monotonic()
-            if self._repeats or self._entries or self._lost or now - looked_at >= LOOK_INTERVAL:
+            is_due = self._repeats or self._entries or self._lost or now - looked_at >= LOOK_INTERVAL
+            if is_due or self._wanted.is_set():  # another round may have taken the entry already
                 looked_at = now
-                await run_in_thread(self.write)
+                await self._write_round()
+
+    async def _write_round(self) -> None:
+        """Write what was noted, and let the requests go on that wait for it, also if the database failed."""
+        waiting, self._waiting = self._waiting, []
+        self._wanted.clear()
+        try:
+            await run_in_thread(self.write)
+        finally:
+            for stored in waiting:
+                if not stored.done():
+                    stored.set_result(None)
 
     def _limit(self, minute: datetime, repeat: Repeat) -> Repeat:
         """Return the kind that an event is counted as: beyond the most kinds of a minute, the one for the rest."""

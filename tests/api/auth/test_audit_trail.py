@@ -94,7 +94,7 @@ class Noted:
         """Note an event that is counted."""
         self.events.append(repeat.event)
 
-    def note(self, entry: AuditEntry) -> None:
+    async def store(self, entry: AuditEntry) -> None:
         """Note an entry."""
         self.events.append(entry.event)
 

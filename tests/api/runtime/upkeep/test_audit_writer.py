@@ -1,4 +1,4 @@
-"""The audit writer: no request waits for it, refusals do not fill the trail, and lost entries are reported."""
+"""The audit writer: changes wait for their entries within bounds, refusals do not fill the trail, and lost entries are reported."""
 
 import asyncio
 import io
@@ -201,3 +201,53 @@ def test_what_is_left_at_a_stop_is_in_the_log(trail: Trail) -> None:
     trail.writer.note(ENTRY)
     asyncio.run(trail.writer.stop())
     assert json.loads(stream.getvalue())["count"] == 1
+
+
+def test_entries_that_are_stored_at_once_are_in_the_trail(trail: Trail) -> None:
+    """Those that come while a round runs are in the next one, however many."""
+    counts = []
+
+    async def store() -> None:
+        await trail.writer.store(ENTRY)
+        with trail.state.database.reading() as connection:
+            counts.append(list_entries(connection, 1, 0, AuditFilter(ENTRY.event))[1])
+
+    async def run() -> None:
+        await trail.writer.start()
+        await asyncio.gather(*(store() for _ in range(100)))
+        await store()
+        await trail.writer.stop()
+
+    asyncio.run(run())
+    assert (len(counts), min(counts) > 0, counts[-1]) == (101, True, 101)
+
+
+def test_a_change_waits_no_longer_than_the_bound_for_its_entry(trail: Trail, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_writer, "STORE_TIMEOUT", 0.05)
+    locked = trail.other._writing  # held, as by a database that does not answer
+    monkeypatch.setattr(trail.writer, "_writing", locked)
+
+    async def run() -> None:
+        await trail.writer.start()
+        with locked:
+            await trail.writer.store(ENTRY)
+        await trail.writer.stop()
+
+    asyncio.run(run())
+    assert len(trail.entries(ENTRY.event)) == 1
+
+
+def test_a_failed_round_lets_changes_go_on(trail: Trail, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would wait for the bound, each of them, while the database is away."""
+    monkeypatch.setattr(audit_writer, "STORE_TIMEOUT", 3_600.0)
+    logs.configure("error", io.StringIO())
+    trail.run("ALTER TABLE audit RENAME TO away")
+
+    async def run() -> None:
+        await trail.writer.start()
+        await trail.writer.store(ENTRY)
+        trail.run("ALTER TABLE away RENAME TO audit")
+        await trail.writer.stop()
+
+    asyncio.run(run())
+    assert len(trail.entries(ENTRY.event)) == 1
