@@ -6,7 +6,6 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
-from tests.dashboard.test_pages import violations
 from tests.e2e.world import Place, World
 
 Opens = Callable[..., Page]
