@@ -80,12 +80,16 @@ class OpenIdLogins:
         login, sealed = begin_state(self.logins.keyring.ring, self.clock(), cookie)
         return self.provider.authorization_url(metadata, login), sealed
 
-    async def finish(self, given: CallbackParameters, cookie: str, client: Client) -> SessionTokens:
-        """Return the session of a callback; 400 for one of no login of this browser, 401 and 403 for a failed one."""
-        begun_at = self.clock()
-        login = read_state(self.logins.keyring.ring, begun_at, cookie, given.state)
+    def find_begun(self, state: str, cookie: str) -> LoginState:
+        """Return the login that a browser began, by the state of its callback; 400 for one of no login of this browser."""
+        login = read_state(self.logins.keyring.ring, self.clock(), cookie, state)
         if login is None:
             raise state_invalid()
+        return login
+
+    async def finish(self, login: LoginState, given: CallbackParameters, client: Client) -> SessionTokens:
+        """Return the session of a callback; 400 for a login that has had one, 401 and 403 for a failed one."""
+        begun_at = self.clock()
         metadata = await self.provider.metadata()
         self._check_issuer(metadata, given.iss)
         taken = await run_in_thread(self.logins.throttle.take_callback, client.address)

@@ -190,7 +190,10 @@ def test_a_state_is_of_one_browser_and_is_used_once(
     cookie = browser.http.cookies["waypost-openid"]
     for state in ("", "x", browser.state[:-1], browser.state + "x", "\u00e9" * 40, "x" * 5000):
         assert refused(browser.callback(**{**given, "state": state}), 400, "openid_state_invalid")
-        browser.put("waypost-openid", cookie)
+        assert refused(browser.callback(error="access_denied", state=state), 400, "openid_state_invalid")
+        forged = browser.callback(BROWSER, code="c0de", state=state)
+        assert forged.headers["Location"] == "/?sign-in=openid_state_invalid"
+        assert browser.http.cookies["waypost-openid"] == cookie, "another site ended a login that is under way"
     assert browser.callback(**given).status_code == 200
     assert "waypost-openid" not in browser.http.cookies
     browser.put("waypost-openid", cookie)

@@ -8,10 +8,11 @@ import pytest
 from tests.e2e.git import git
 from tests.e2e.pusher import Pusher
 from tests.e2e.world import Place, World, open_world
-from tests.service import WAYPOST, running
+from tests.service import WAYPOST, running, wait_until
 from tests.ssh_keys import SERVICE, Key, KeyMaker, require_signed
 
 POLICY = "project:\n  title: Shop\n  policy:\n    signatures: required\n"
+_FROM_GIT = ("release_published", "release_rolled_back", "policy_changed", "signers_changed")
 RULE = "redirects:\n  - {{type: BASIC, source: {}, target: /new, status: 301}}\n"
 
 
@@ -47,6 +48,21 @@ def signers(keys: tuple[Key, Key], tmp_path: Path) -> Path:
     return path
 
 
+def signers_in_trail(place: Place, event: str) -> dict[str, str | None]:
+    """Return who signed the version of each entry of an event, once the newest version of release has one."""
+    newest = git(place.repository, "rev-parse", "release")
+
+    def found() -> dict[str, str | None] | None:
+        items = place.root.get("/api/audit", namespace=place.namespace, limit=1000)["items"]
+        versions = {each["detail"].get("version") for each in items if each["event"] in _FROM_GIT}
+        of_event = {
+            each["detail"]["version"]: each["detail"].get("signedBy") for each in items if each["event"] == event
+        }
+        return of_event if newest in versions else None
+
+    return wait_until(found, 20, f"an entry of {newest}")
+
+
 def test_whatever_is_published_over_the_api_is_signed(shop: Place, keys: tuple[Key, Key], signers: Path) -> None:
     for source in ("/a", "/b", "/c"):  # either worker, and the processes of its jobs
         shop.add(source)
@@ -60,6 +76,8 @@ def test_whatever_is_published_over_the_api_is_signed(shop: Place, keys: tuple[K
     history = shop.get("/history")["items"]
     assert {each["signedBy"] for each in history} == {keys[0].name}
     assert shop.get(f"/history/{history[0]['publishNumber']}")["signedBy"] == keys[0].name
+    recorded = {**signers_in_trail(shop, "release_published"), **signers_in_trail(shop, "release_rolled_back")}
+    assert recorded == {each["version"]: each["signedBy"] for each in history}
 
 
 def test_a_push_needs_a_signature_where_the_policy_says_so(
@@ -84,6 +102,7 @@ def test_a_push_needs_a_signature_where_the_policy_says_so(
     newest = shop.get("/history")["items"][0]
     assert newest["signedBy"] == kim.name
     assert shop.get(f"/history/{newest['publishNumber']}")["signedBy"] == kim.name
+    assert signers_in_trail(shop, "release_published")[newest["version"]] == kim.name
     note = git(shop.repository, "notes", "--ref=waypost", "show", newest["version"])
     assert f"Verified-signer: {kim.name}" in note
 
@@ -111,10 +130,12 @@ def test_a_push_cannot_claim_a_signer(shop: Place, tmp_path: Path) -> None:
     assert "(reserved trailer)" in clone.refused("origin", "HEAD:release")
 
 
-def test_the_policy_is_changed_only_with_an_override(signing_world: World, shop: Place) -> None:
+def test_the_policy_is_changed_only_with_an_override(signing_world: World, shop: Place, keys: tuple[Key, Key]) -> None:
     editor = signing_world.holder(("project", "write"), ("project", "publish"), ("project", "read"))
     editor.refused("PATCH", shop.path, 403, "forbidden", json={"signatures": "required"})
     assert shop.ask("PATCH", "", 200, json={"signatures": "required"}).json()["signatures"] == "required"
+    recorded = signers_in_trail(shop, "policy_changed")
+    assert recorded[git(shop.repository, "rev-parse", "release")] == keys[0].name
     editor.refused("PATCH", shop.path, 403, "forbidden", json={"signatures": None})
     assert shop.ask("PATCH", "", 200, json={"signatures": None}).json()["signatures"] == "optional"
 

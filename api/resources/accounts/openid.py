@@ -46,10 +46,11 @@ class OpenId:
         from api.openid.openid_logins import CallbackParameters  # noqa: PLC0415 - only where a provider is configured
 
         given = CallbackParameters(*(read_text(req, name) or "" for name in ("state", "code", "error", "iss")))
-        cookie = read_cookie(req, OPENID)
-        clear_cookie(req, resp, OPENID)
         resp.set_header("Referrer-Policy", "no-referrer")
-        signed_in = await logins.finish(given, cookie, client_of(req))
+        # Any site can send a browser here, but only with another state: then the cookie stays, and so does the login.
+        login = logins.find_begun(given.state, read_cookie(req, OPENID))
+        clear_cookie(req, resp, OPENID)
+        signed_in = await logins.finish(login, given, client_of(req))
         if _wants_json(req):
             resp.media = signed_in.wire()
             return

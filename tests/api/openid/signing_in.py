@@ -50,7 +50,7 @@ class SigningIn:
         query = parse_qs(urlsplit(url).query)
         self.provider.nonce, self.provider.subject = query["nonce"][0], subject
         given = CallbackParameters(query["state"][0], "c0de", "", self.provider.issuer)
-        return await self.logins.finish(given, cookie, HERE)
+        return await self.logins.finish(self.logins.find_begun(given.state, cookie), given, HERE)
 
     def call(self, method: str, path: str, body: object = None, token: str = "") -> AsgiResponse:
         """Return the response to a request."""

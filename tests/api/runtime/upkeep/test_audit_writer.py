@@ -204,7 +204,7 @@ def test_what_is_left_at_a_stop_is_in_the_log(trail: Trail) -> None:
 
 
 def test_entries_that_are_stored_at_once_are_in_the_trail(trail: Trail) -> None:
-    """Those that come while a round runs are in the next one, however many."""
+    """An entry that comes while a round runs is in the next one."""
     counts = []
 
     async def store() -> None:
