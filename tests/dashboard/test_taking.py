@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.dashboard.conftest import sign_in
+from tests.dashboard.conftest import overview_of, sign_in
 from tests.dashboard.test_editing import view
 from tests.dashboard.test_pages import violations
 from tests.e2e.world import Place, World
@@ -121,3 +121,78 @@ def test_the_overview_has_the_last_publishes_a_small_chart_and_the_failing_agent
     expect(waiting).to_contain_text("1 agent fails")
     waiting.get_by_role("link").click()
     expect(page.locator("tbody tr")).to_have_count(1)
+
+
+def hide(page: Page, state: str) -> None:
+    """Have the page as the browser has one that is `hidden` behind another, or `visible` again."""
+    page.evaluate(
+        """(state) => {
+          Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
+          document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        state,
+    )
+
+
+def test_the_overview_follows_the_agents_until_all_are_current(world: World, new_page: Opens) -> None:
+    place = world.place()
+    report(place, "a", "b", version=1)
+    page = new_page()
+    page.clock.install()
+    sign_in(page, world.user("admin"), overview_of(place))
+    section = page.get_by_role("region", name=place.namespace)
+    expect(section).to_contain_text("2 of 2 agents current")
+    place.published("/a")
+    expect(section).to_contain_text("0 of 2 agents current")  # the event of the publish; none tells of an agent
+    report(place, "a", version=2)
+    page.clock.fast_forward(60_000)
+    expect(section).to_contain_text("1 of 2 agents current")
+    expect(section.get_by_role("img", name="1 of 2 agents serve it")).to_be_visible()
+    page.clock.fast_forward("30:00")  # long after it, one is still looked for
+    report(place, "b", version=2)
+    page.clock.fast_forward(60_000)
+    expect(section).to_contain_text("2 of 2 agents current")
+
+
+def test_the_heading_follows_an_agent_that_takes_long(world: World, new_page: Opens) -> None:
+    place = world.place()
+    report(place, "a", version=1)
+    place.published("/a")
+    page = new_page()
+    page.clock.install()
+    sign_in(page, world.user("admin"), view(place, "/history"))
+    heading = page.locator(".heading-side")
+    expect(heading).to_contain_text("0 of 1 agent current")
+    page.clock.fast_forward("30:00")
+    expect(heading).to_contain_text("1 not yet")
+    report(place, "a", version=2)
+    page.clock.fast_forward(60_000)
+    expect(heading).to_contain_text("1 of 1 agent current")
+
+
+def test_the_open_table_of_agents_is_read_again_while_it_is_seen(world: World, new_page: Opens) -> None:
+    place = world.place()
+    report(place, "a", "c", version=1)
+    page = new_page()
+    page.clock.install()
+    sign_in(page, world.user("admin"), view(place, "/agents"))
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(2)
+    page.wait_for_load_state("networkidle")
+    remove = page.get_by_role("button", name="Remove c")
+    remove.focus()
+    report(place, "b", version=1)
+    page.clock.fast_forward(10_000)
+    expect(rows).to_have_count(3)
+    expect(remove).to_be_focused()
+    page.wait_for_load_state("networkidle")
+    hide(page, "hidden")
+    report(place, "d", version=1)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.clock.fast_forward(60_000)
+    page.evaluate("fetch('/api/roles')")  # after it, one that was made before it is known too
+    assert [each for each in asked if "/agents" in each] == []
+    hide(page, "visible")
+    expect(rows).to_have_count(4)
+    expect(remove).to_be_focused()

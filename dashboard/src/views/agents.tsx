@@ -10,6 +10,7 @@ import { TakenChart } from "../components/taken.tsx";
 import { toast } from "../components/toast.tsx";
 import { useConvergence } from "../state/convergence.ts";
 import { useLoad } from "../state/load.ts";
+import { usePolling } from "../state/polling.ts";
 import { isAbout, may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { capital, duration, plural } from "../state/words.ts";
@@ -20,6 +21,8 @@ type List = components["schemas"]["agent-list.schema"];
 type Agent = List["items"][number];
 
 type Asked = "failing" | "behind" | "silent" | "current";
+
+const SEEN = { first: 10_000, growth: 1, longest: 10_000 }; // ms between two reads, so that the times in the table stay right
 
 const STATES = [["", "All agents"], ["failing", "Failing"], ["behind", "Behind"], ["silent", "Silent"], ["current", "Current"]] as const;
 
@@ -42,6 +45,7 @@ function Body({ of }: { of: Of }): JSX.Element {
   const [connects, setConnects] = useState(false);
   const [leaving, setLeaving] = useState<Agent | null>(null);
   const found = useLoad(`${of.namespace}/${of.project} ${JSON.stringify(asked)}`, (signal) => get(`${P}/agents`, { path: of, query: asked, signal }), isAbout(of), { keep: "agents" });
+  usePolling(found, "", SEEN);
   const convergence = useConvergence(`${of.namespace}/${of.project}`, found.data?.convergence);
   useEffect(() => { // the heading has read something else: the table is read again too
     if (found.data && JSON.stringify(convergence) !== JSON.stringify(found.data.convergence)) found.reload();

@@ -7,6 +7,7 @@ import { Spark } from "../components/taken.tsx";
 import { offset, PAGE, Pages } from "../components/table.tsx";
 import { can } from "../state/grants.ts";
 import { useLoad } from "../state/load.ts";
+import { FRESH, usePolling } from "../state/polling.ts";
 import { byNamespace, readOverview, type NamespaceView, type Overview as Shown, type Project } from "../state/overview.ts";
 import { count, plural } from "../state/words.ts";
 import { projectPath } from "../state/project.ts";
@@ -15,6 +16,7 @@ import { mayJudge, type Review } from "./review.tsx";
 
 export default function Overview(): JSX.Element {
   const found = useLoad(`overview ${offset()}`, (signal) => readOverview(PAGE, offset(), signal), () => true);
+  usePolling(found, movesOf(found.data?.items ?? []));
   return (
     <main class="page">
       <header class="heading"><h1>Overview</h1></header>
@@ -24,6 +26,12 @@ export default function Overview(): JSX.Element {
         : <Nothing />)}
     </main>
   );
+}
+
+/** What tells how far agents are that still take a publish; null if none does. Those that fail are told of by events. */
+function movesOf(items: readonly Project[]): string | null {
+  const moves = items.filter(({ agents, publishedAt }) => agents && (agents.online === 0 ? Date.now() - Date.parse(publishedAt) < FRESH : agents.behind > agents.failing));
+  return moves.length > 0 ? JSON.stringify(moves.map(({ version, agents }) => [version, agents?.online, agents?.current, agents?.failing])) : null;
 }
 
 interface Row {

@@ -1,6 +1,5 @@
 // The frame of every view of a project: its name, version and tabs. It stays while one goes from tab to tab.
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
 import { get } from "../api/client.ts";
 import { preview } from "../state/preview.ts";
 import { Badge, Failure, Tabs, Time } from "../components/basics.tsx";
@@ -8,6 +7,7 @@ import { Spark } from "../components/taken.tsx";
 import { useCommands } from "../state/commands.ts";
 import { useConvergence } from "../state/convergence.ts";
 import { useLoad } from "../state/load.ts";
+import { FRESH, usePolling } from "../state/polling.ts";
 import { isAbout, isAboutDraft, may, ofView, P, projectPath, viewPath, type Of } from "../state/project.ts";
 import { go, place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
@@ -61,20 +61,14 @@ export default function ProjectPage({ params, children }: FrameProps): JSX.Eleme
   );
 }
 
-const AGAIN = 2000; // ms between two looks while agents take a publish
-const FRESH = 300_000; // ms after a publish in which they are looked at so often, also if none is online yet
-
 /** How the agents take the last publish, at the side of the heading. */
 function Taken({ of }: { of: Of }): JSX.Element {
   const found = useLoad(`agents of ${of.namespace}/${of.project}`, (signal) => get(`${P}/agents`, { path: of, query: { limit: 0, state: "failing" }, signal }), isAbout(of), { keep: "convergence" });
   const taking = useConvergence(`${of.namespace}/${of.project}`, found.data?.convergence);
   const failing = found.data?.total ?? 0;
   const missing = taking ? taking.agents - taking.current - failing : 0;
-  const moves = taking && (taking.agents === 0 || taking.current < taking.agents) && Date.now() - Date.parse(taking.publishedAt) < FRESH;
-  useEffect(() => {
-    const timer = moves && !found.busy ? setTimeout(found.reload, AGAIN) : 0;
-    return () => clearTimeout(timer);
-  }, [found.data, found.busy]);
+  const moves = taking && (taking.agents === 0 ? Date.now() - Date.parse(taking.publishedAt) < FRESH : missing > 0);
+  usePolling(found, moves ? `${taking.version} ${taking.agents} ${taking.current} ${failing}` : null);
   return (
     <a class="heading-side" href={viewPath(of, "agents")}>
       {taking && taking.agents > 0 && <><Spark taking={taking} /><span>{taking.current} of {plural(taking.agents, "agent")} current</span>{failing > 0 && <Badge tone="bad">✕ {failing} failing</Badge>}{missing > 0 && <Badge tone="warn">{missing} not yet</Badge>}</>}
