@@ -72,6 +72,14 @@ class Accounts:
             audit.record(connection, AuditEntry(now, AuditEvent.USER_CREATED, actor.actor(), user.username, detail))
             return users.find_user(connection, number)
 
+    def problems(self, fields: Mapping[str, Any]) -> list[Problem]:
+        """Return the problems that no schema finds of the fields of a new account, or of a change of one."""
+        found = password_problems(fields["password"]) if "password" in fields else []
+        if "roles" in fields:
+            with self.state.database.reading() as connection:
+                found += role_problems(grants_by_role(connection), fields["roles"])
+        return found
+
     def change(self, actor: Principal, number: int, fields: Mapping[str, Any]) -> User:
         """Change `firstname`, `lastname`, `password`, `active` or `roles`; a new password ends all sessions.
 

@@ -1,18 +1,19 @@
 """Roles and permissions over HTTP."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from falcon.asgi import Request, Response
 
 from api.auth.accounts import Accounts
 from api.auth.permissions.custom_roles import CustomRoles
-from api.auth.permissions.grants import PROJECT_ACTIONS, SERVER_ACTIONS, Grant, load_grant
+from api.auth.permissions.grants import PROJECT_ACTIONS, SERVER_ACTIONS, Grant, grant_problems, load_grant
 from api.auth.permissions.principal import as_principal
 from api.http.guard.access import any_principal, grants, principal_of
 from api.http.guard.content_body import read_content
 from api.http.response.paging import write_list
 from api.runtime.jobs.background import run_in_thread
+from content.records.problem import Problem
 
 
 class Roles:
@@ -30,7 +31,7 @@ class Roles:
     @grants("role", "write")
     async def on_post(self, req: Request, resp: Response) -> None:
         """Create a role: 201; 409 if the name is taken, 403 for grants beyond the caller's own."""
-        body = await read_content(req, "role-create")
+        body = await read_content(req, "role-create", further=_find_problems)
         role = await run_in_thread(self._roles.create, as_principal(principal_of(req)), body["name"], *_fields(body))
         resp.status = 201
         resp.location = f"/api/role/{role.name}"
@@ -51,7 +52,7 @@ class RoleResource:
     @grants("role", "write")
     async def on_put(self, req: Request, resp: Response, name: str) -> None:
         """Replace its description and grants; in effect for its users from their next request on."""
-        body = await read_content(req, "role-update")
+        body = await read_content(req, "role-update", further=_find_problems)
         role = await run_in_thread(self._roles.replace, as_principal(principal_of(req)), name, *_fields(body))
         resp.media = role.wire()
 
@@ -60,6 +61,10 @@ class RoleResource:
         """Remove the role, also from its users: 204."""
         await run_in_thread(self._roles.remove, as_principal(principal_of(req)), name)
         resp.status = 204
+
+
+def _find_problems(fields: Mapping[str, Any], _refused: Collection[str]) -> list[Problem]:
+    return grant_problems(map(load_grant, fields.get("grants", ())))
 
 
 def _fields(body: Mapping[str, Any]) -> tuple[str, list[Grant]]:

@@ -10,7 +10,7 @@ from api.db.accounts.users import User
 from api.db.timestamps import dump_time
 from api.http.guard.access import any_principal, grants, principal_of
 from api.http.guard.content_body import read_content
-from api.http.request.json_body import clear_fields
+from api.http.request.json_body import FieldCheck, clear_fields
 from api.http.request.parameters import read_id, read_text, read_window
 from api.http.response.paging import write_window
 from api.runtime.jobs.background import run_in_thread
@@ -34,7 +34,7 @@ class Users:
     @grants("user", "write")
     async def on_post(self, req: Request, resp: Response) -> None:
         """Create an account: 201; 409 if the name is taken, 403 for roles beyond the caller's own grants."""
-        body = await read_content(req, "user-create")
+        body = await read_content(req, "user-create", further=_check_fields(self._accounts))
         actor = as_principal(principal_of(req))
         user = await self._checks.run(req.remote_addr, self._accounts.create, actor, NewUser(**body))
         resp.status = 201
@@ -58,7 +58,8 @@ class UserResource:
     async def on_patch(self, req: Request, resp: Response, id: str) -> None:
         """Change names, roles, password or `active`; a new password ends the sessions of the account."""
         number = read_id(id, "user")
-        body = clear_fields(await read_content(req, "user-update"), firstname="", lastname="")
+        read = await read_content(req, "user-update", further=_check_fields(self._accounts))
+        body = clear_fields(read, firstname="", lastname="")
         actor = as_principal(principal_of(req))
         resp.media = show_user(await self._checks.run(req.remote_addr, self._accounts.change, actor, number, body))
 
@@ -94,6 +95,10 @@ class Me:
         address = req.remote_addr
         user = await self._checks.run(address, self._accounts.change_own, principal, body, address)
         resp.media = _show_caller(principal, user)
+
+
+def _check_fields(accounts: Accounts) -> FieldCheck:
+    return lambda fields, _refused: accounts.problems(fields)
 
 
 def show_user(user: User) -> dict[str, Any]:

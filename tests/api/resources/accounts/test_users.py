@@ -210,3 +210,22 @@ def test_names_do_not_change_the_direction_of_text(here: World, admin: str, char
 def test_names_may_be_of_any_script(here: World, admin: str, name: str) -> None:
     body = {"username": "bob", "password": PASSWORD, "firstname": name}
     assert here.call("POST", "/api/users", admin, body).status == 201
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "faults"),
+    [
+        ("POST", "/api/users", {"roles": ["nope"]}, {"/username", "/password", "/roles/0"}),
+        ("POST", "/api/users", {"username": "a b", "password": PASSWORD, "roles": ["nope"]}, {"/username", "/roles/0"}),
+        ("POST", "/api/users", {"username": "", "password": "x" * 9, "roles": [7]}, {"/username", "/roles/0"}),
+        ("PATCH", "/api/user/2", {"active": "no", "roles": ["viewer", "nope"]}, {"/active", "/roles/1"}),
+        ("POST", "/api/roles", {"grants": [{**_READ, "action": "publish"}]}, {"/name", "/grants/0"}),
+        ("PUT", "/api/role/viewers", {"description": 7, "grants": [{**_READ, "action": "publish"}]}, {"/description", "/grants/0"}),
+    ],
+)  # fmt: skip
+def test_all_faults_of_an_account_or_role_are_named_at_once(
+    here: World, admin: str, method: str, path: str, body: dict[str, object], faults: set[str]
+) -> None:
+    problems = shaped(here.call(method, path, admin, body), "error", 422)["problems"]
+    assert len(problems) == len(faults)
+    assert {each["pointer"] for each in problems} == faults
