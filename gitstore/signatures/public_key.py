@@ -87,12 +87,17 @@ class PublicKey:
             raise InvalidKey(f"the kind of key {self.kind[:60]!r} is not supported; use an Ed25519, ECDSA or RSA key")
         try:
             key = serialization.load_ssh_public_key(self.text().encode())
+        except (ValueError, UnsupportedAlgorithm) as ex:
+            raise InvalidKey("the key is damaged") from ex
+        if isinstance(key, rsa.RSAPublicKey):
+            _require_strong_rsa(key.key_size, algorithm)
+        try:
             if isinstance(key, ed25519.Ed25519PublicKey) and algorithm == ED25519:
                 key.verify(signature, data)
             elif isinstance(key, ec.EllipticCurvePublicKey) and algorithm == self.kind:
                 der = utils.encode_dss_signature(*_load_pair(signature))
                 key.verify(der, data, ec.ECDSA(getattr(hashes, _ECDSA_HASHES[algorithm])()))
-            elif isinstance(key, rsa.RSAPublicKey) and algorithm in _RSA_HASHES and key.key_size >= _LEAST_RSA_BITS:
+            elif isinstance(key, rsa.RSAPublicKey) and algorithm in _RSA_HASHES:
                 padded = signature.rjust(key.key_size // 8, b"\0")  # OpenSSH takes one without leading zeros too
                 key.verify(padded, data, padding.PKCS1v15(), getattr(hashes, _RSA_HASHES[algorithm])())
             else:
@@ -102,6 +107,13 @@ class PublicKey:
         except (ValueError, UnsupportedAlgorithm) as ex:
             raise InvalidKey("the key is damaged") from ex
         return True
+
+
+def _require_strong_rsa(bits: int, algorithm: str) -> None:
+    if bits < _LEAST_RSA_BITS:
+        raise InvalidKey(f"an RSA key needs {_LEAST_RSA_BITS} bits, and this one has {bits}")
+    if algorithm == _RSA:
+        raise InvalidKey("RSA with SHA-1 is not safe; sign with rsa-sha2-512, as OpenSSH does since 7.2")
 
 
 def _load_pair(signature: bytes) -> tuple[int, int]:

@@ -97,15 +97,22 @@ def sign_rsa(private: rsa.RSAPrivateKey, data: bytes, name: str = "rsa-sha2-512"
     return dump_string(name.encode()) + dump_string(private.sign(data, padding.PKCS1v15(), used))
 
 
-def test_rsa_keys_of_2048_bits_count_and_shorter_ones_do_not() -> None:
-    for bits in (2048, 1024):
-        private = rsa.generate_private_key(65537, bits)
-        assert public_key(private).verifies(sign_rsa(private, b"data"), b"data") is (bits == 2048)
-
-
-def test_rsa_with_sha_1_does_not_count() -> None:
+def test_rsa_keys_of_2048_bits_count_and_shorter_ones_are_named() -> None:
     private = rsa.generate_private_key(65537, 2048)
-    assert not public_key(private).verifies(sign_rsa(private, b"data", "ssh-rsa"), b"data")
+    assert public_key(private).verifies(sign_rsa(private, b"data"), b"data")
+    short = rsa.generate_private_key(65537, 1024)  # noqa: S505 - which has to be refused
+    assert _find_rsa_signer(short, "rsa-sha2-512").endswith("an RSA key needs 2048 bits, and this one has 1024")
+
+
+def test_rsa_with_sha_1_is_named() -> None:
+    found = _find_rsa_signer(rsa.generate_private_key(65537, 2048), "ssh-rsa")
+    assert "has a signature that does not count: RSA with SHA-1 is not safe; sign with rsa-sha2-512" in found
+
+
+def _find_rsa_signer(private: rsa.RSAPrivateKey, name: str) -> str:
+    key = public_key(private)
+    value = sign_rsa(private, signed_data(PAYLOAD, "git", "sha512"), name)
+    return find_signer(dump_signature(SshSignature(key.blob, "git", "sha512", value)), KIM._replace(key=key))
 
 
 def test_rsa_signatures_without_their_leading_zeros_count_as_for_openssh() -> None:
