@@ -17,6 +17,7 @@ Opens = Callable[..., Page]
 
 def test_a_proposal_waits_on_the_overview_and_is_approved_and_merged(world: World, new_page: Opens) -> None:
     place = world.place(review="required")
+    place.ask("POST", "/agents", 200, json={"name": "edge", "type": "default", "version": 1, "status": "success"})
     place.add("/sale", "/offers")
     body = {"branch": "team/sale", "project": place.project}
     made = place.root.ask("POST", f"{place.space}/proposals", 201, json=body).json()
@@ -36,7 +37,15 @@ def test_a_proposal_waits_on_the_overview_and_is_approved_and_merged(world: Worl
     page.get_by_role("button", name="Merge and publish").click()
     page.get_by_role("dialog").get_by_label("Message").fill("Begin the sale")
     page.get_by_role("dialog").get_by_role("button", name="Merge and publish").click()
-    expect(page.get_by_text("Published: shop 2.")).to_be_visible()
+    done = page.get_by_role("dialog", name="Published").get_by_role("region", name="shop")
+    expect(done).to_contain_text("This is publish 2")
+    expect(done).to_contain_text("1 redirect added")
+    expect(done).to_contain_text("0 of 1 agent serves it")
+    place.ask("POST", "/agents", 200, json={"name": "edge", "type": "default", "version": 2, "status": "success"})
+    expect(done).to_contain_text("1 of 1 agent serves it")
+    assert violations(page) == []
+    page.get_by_role("dialog").get_by_role("button", name="Done").click()
+    expect(page.locator(".publishes li").first).to_contain_text("Begin the sale")
     assert place.sources() == ["/sale"]
     assert made["id"]
 
@@ -219,7 +228,7 @@ def test_a_missing_signature_is_overridden_with_a_reason_by_those_who_may(
     reason.fill("Kim has lost the key")
     assert violations(admin) == []
     dialog.get_by_role("button", name=merge).click()
-    expect(admin.get_by_text("Published: shop ")).to_be_visible()
+    expect(admin.get_by_role("dialog", name="Published").get_by_text("This is publish")).to_be_visible()
     newest = place.get("/history")["items"][0]
     assert place.get(f"/history/{newest['publishNumber']}")["overrideReason"] == "Kim has lost the key"
 

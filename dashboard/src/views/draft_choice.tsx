@@ -6,7 +6,7 @@ import type { components } from "../api/schema.d.ts";
 import { Button, Failure, Field } from "../components/basics.tsx";
 import { FormDialog } from "../components/form.tsx";
 import { useLoad, type Loaded } from "../state/load.ts";
-import { isAboutDrafts, mayEdit, P, type Of } from "../state/project.ts";
+import { isAboutDrafts, mayEdit, nameProblem, P, type Of } from "../state/project.ts";
 import { go, place, withQuery } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 
@@ -14,7 +14,6 @@ type DraftList = components["schemas"]["draft-list.schema"];
 type Draft = DraftList["items"][number];
 
 const STATES: Record<string, string> = { requested: "review requested", approved: "approved", rejected: "rejected", outdated: "changed since its review" };
-const NAME = /^[A-Za-z0-9_-]{1,50}$/;
 
 /** Return what tells a draft apart: "autumn: 3 changes by Ada, review requested". */
 function describe({ draft, authors, changes: { redirects, pages }, conflicts, review }: Draft): string {
@@ -70,7 +69,8 @@ function Naming({ known, close, choose }: { known: ReadonlySet<string>; close: (
   const [problem, setProblem] = useState("");
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    if (!NAME.test(name)) setProblem("Use 1 to 50 of A-Z, a-z, 0-9, _ and -.");
+    const fault = nameProblem(name);
+    if (fault) setProblem(fault);
     else if (known.has(name)) setProblem("There is a draft of this name. Choose it in the list.");
     else {
       close();

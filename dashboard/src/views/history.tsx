@@ -1,9 +1,9 @@
 // The publishes of a project: who, when and what; any two compared; one step back.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { get, post } from "../api/client.ts";
+import { ApiFault, get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Button, Empty, Failure, Select, Time } from "../components/basics.tsx";
+import { Badge, Button, Empty, Failure, Field, Time } from "../components/basics.tsx";
 import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
 import { isRegex, Source } from "../components/regex.tsx";
 import { offset, PAGE, Pages } from "../components/table.tsx";
@@ -11,12 +11,12 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
-import { isAbout, keyOf, may, ofView, P, viewPath, type Of } from "../state/project.ts";
+import { isAbout, isAboutDraft, keyOf, may, nameProblem, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place, withQuery } from "../state/router.ts";
 import { ChangeList, Counts, Files, SIGNS, worded } from "./changes.tsx";
 import { Watch } from "./publish.tsx";
 import { New, Old } from "./replace.tsx";
-import { statesOf, usePublishes } from "./state_choice.tsx";
+import { StateChoice, usePublishes } from "./state_choice.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Publish = components["schemas"]["history.schema"]["items"][number];
@@ -83,6 +83,7 @@ function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.El
 
 function One({ of, version }: { of: Of; version: string }): JSX.Element {
   const [back, setBack] = useState(0); // the publish to go back to, once it is chosen: the newest one may change meanwhile
+  const [reopening, setReopening] = useState(false); // where the draft exists
   const call = useCall();
   const [publishes, failure] = usePublishes(of);
   const found = useLoad(`${of.namespace}/${of.project} ${version}`, (signal) => get(`${P}/history/{version}`, { path: { ...of, version }, signal }), undefined, { own: true });
@@ -95,10 +96,12 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
   const isServed = live?.publishNumber === publish.publishNumber;
   const goal = isServed ? last?.publishNumber : publish.publishNumber;
   const reopen = (): void => call.run(async () => {
-    await post(`${P}/draft`, { path: of, body: { version: publish.publishNumber } });
-    tellChanged();
-    toast(`Publish ${publish.publishNumber} is open as a draft.`);
-    go(viewPath(of, "draft"));
+    try {
+      await openAsDraft(of, publish.publishNumber);
+    } catch (ex) {
+      if (!isTaken(ex)) throw ex;
+      setReopening(true);
+    }
   });
   return (
     <div class="flow">
@@ -116,31 +119,93 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
       <h2>{before > 0 ? `Changes since publish ${before}` : "Changes"}</h2>
       {publish.diff.length === 0 ? <p class="quiet">No rule differs.</p> : <ChangeList items={publish.diff} />}
       <Files items={publish.files} />
+      {reopening && <Reopening of={of} number={publish.publishNumber} close={() => setReopening(false)} />}
       {back > 0 && <Rollback of={of} number={back} publishes={publishes} failure={failure} close={() => setBack(0)} />}
     </div>
   );
 }
 
+/** Two states to choose. What is chosen in a list is compared at once; what is typed, once it is sent. */
 function Compared({ of, from, to }: { of: Of; from: string; to: string }): JSX.Element {
-  const found = useLoad(`${keyOf(of)} ${from} ${to}`, (signal) => get(`${P}/diff`, { path: of, query: { from, to }, signal }), isAbout(of), { own: true });
+  const hasDraft = from === "draft" || to === "draft";
+  const found = useLoad(`${keyOf(of)} ${from} ${to}`, (signal) => get(`${P}/diff`, { path: of, query: { from, to }, signal }), hasDraft ? isAboutDraft(of) : isAbout(of), { own: true });
   const [publishes, failure] = usePublishes(of);
-  const names = statesOf(of, publishes);
-  const withOwn = (value: string): typeof names => (names.some(([name]) => name === value) ? names : [[value, value], ...names]);
+  const [typed, setTyped] = useState<{ from?: string; to?: string }>({});
+  const compare = (sides: { from?: string; to?: string }): void => {
+    setTyped({});
+    ask(sides);
+  };
+  const side = (name: "from" | "to", label: string, value: string): JSX.Element => (
+    <StateChoice of={of} label={label} value={typed[name] ?? value} publishes={publishes}
+      onChange={(chosen, isTyped) => (isTyped ? setTyped({ ...typed, [name]: chosen }) : compare({ ...typed, [name]: chosen }))} />
+  );
   return (
     <div class="flow">
       <p><a href={withQuery(place.value, { from: "", to: "" })}>All publishes</a></p>
-      <div class="filters">
-        <Select label="From" value={from} options={withOwn(from)} onChange={(name) => ask({ from: name })} />
-        <span aria-hidden="true">→</span>
-        <Select label="To" value={to} options={withOwn(to)} onChange={(name) => ask({ to: name })} />
-        <Button onClick={() => ask({ from: to, to: from })}>Swap</Button>
-      </div>
+      <form class="form" onSubmit={(event) => { event.preventDefault(); compare(typed); }}>
+        <div class="two">{side("from", "From", from)}{side("to", "To", to)}</div>
+        <p class="actions">{Object.keys(typed).length > 0 && <Button kind="primary" type="submit">Compare</Button>}<Button onClick={() => compare({ from: to, to: from })}>Swap</Button></p>
+      </form>
       {failure}
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {!found.data && !found.error && <p class="quiet">Comparing …</p>}
       {found.data && <div class="flow" aria-busy={found.busy}><p class="facts"><strong><Counts counts={found.data.counts} /></strong></p>
         {found.data.changes.length === 0 ? <Empty title="No rule differs" /> : <ChangeList items={found.data.changes} />}<Files items={found.data.files} /></div>}
     </div>
+  );
+}
+
+/** Open a publish as a draft, with `head` in the place of what the draft has at that commit, and go there. */
+async function openAsDraft(of: Of, version: number, head = ""): Promise<void> {
+  await post(`${P}/draft`, { path: of, body: { version, ...(head ? { head } : {}) } });
+  tellChanged();
+  toast(`Publish ${version} is open as ${of.draft ? `the draft ${of.draft}` : "a draft"}.`);
+  go(viewPath(of, "draft"));
+}
+
+const isTaken = (ex: unknown): boolean => ex instanceof ApiFault && ex.code === "draft_exists";
+
+/** What to do where the draft exists: another one, or the publish in the place of what it has, which is shown. */
+function Reopening({ of, number, close }: { of: Of; number: number; close: () => void }): JSX.Element {
+  const draft = of.draft ?? "main";
+  const [name, setName] = useState("");
+  const [problem, setProblem] = useState("");
+  const call = useCall();
+  // Not again when it changes: what is replaced is what was shown.
+  const lost = useLoad(keyOf(of), (signal) => get(`${P}/draft/diff`, { path: of, query: { limit: PAGE }, signal }));
+  const moved = call.code === "stale_draft";
+  const open = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const fault = nameProblem(name);
+    setProblem(fault);
+    if (!fault) call.run(() => openAsDraft({ ...of, draft: name }, number).catch((ex: unknown) => {
+      if (!isTaken(ex)) throw ex;
+      setProblem("There is a draft of this name. Choose another name.");
+    }));
+  };
+  const again = (): void => {
+    call.clear();
+    lost.reload();
+  };
+  return (
+    <FormDialog title={`Open publish ${number} as a draft`} dirty={false} onClose={close} class="wide">
+      <p>There is a draft {draft} already. Open the publish as another draft, or in the place of what this one has.</p>
+      {!moved && <Refusal text={call.faults.text} />}
+      <form class="form" onSubmit={open}>
+        <Field label="Name of another draft" name="draft" value={name} required onInput={setName} problem={problem || undefined} />
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Open as another draft</Button><Button onClick={close}>Cancel</Button></p>
+      </form>
+      <section class="form" aria-labelledby="replaced">
+        <h2 id="replaced">Replace what the draft {draft} has?</h2>
+        {moved && <><p class="notice" role="alert">Somebody has changed the draft while you looked at it. Nothing is replaced yet.</p><p class="actions"><Button onClick={again}>Show what it has now</Button></p></>}
+        {lost.error && <Failure error={lost.error} retry={lost.reload} />}
+        {lost.data && !moved && <>
+          <p>It changes: <strong><Counts counts={lost.data.counts} /></strong>. All of that is lost.</p>
+          <div class="preview" aria-busy={lost.busy}><ChangeList items={lost.data.items} /></div>
+          {lost.data.total > lost.data.items.length && <p class="quiet">The first {lost.data.items.length} changes are shown. <a href={viewPath(of, "draft")}>All of them</a></p>}
+          <p class="actions"><Button kind="danger" disabled={call.busy || lost.busy} onClick={() => call.run(() => openAsDraft(of, number, lost.data?.head ?? ""))}>Replace them with publish {number}</Button></p></>}
+      </section>
+    </FormDialog>
   );
 }
 

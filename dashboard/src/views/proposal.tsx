@@ -1,6 +1,6 @@
 // A proposal: a pushed branch, with what it changes in each project, its review and its merge.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { get, post, remove } from "../api/client.ts";
 import type { LiveEvent } from "../api/events.ts";
 import type { components } from "../api/schema.d.ts";
@@ -17,11 +17,13 @@ import { plural } from "../state/words.ts";
 import { ChangeCard, ChangeList, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
 import { Override, useUnsigned } from "./override.tsx";
+import { Published } from "./publish.tsx";
 import { mayJudge, mayRemark, Owners, Remarks, ReviewBadge, Unseen, Verdicts, WhoApproves } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Proposal = components["schemas"]["proposal.schema"];
 type Part = Proposal["projects"][number];
+type Merged = components["schemas"]["proposal-merge-result.schema"]["projects"];
 type Thread = components["schemas"]["proposal-review-thread.schema"];
 type Action = "request" | "approve" | "reject" | "comment";
 
@@ -39,8 +41,9 @@ export function ProposalState({ state }: { state: Proposal["state"] }): JSX.Elem
 
 export default function ProposalView({ params: { namespace = "", id = "" } }: ViewProps): JSX.Element {
   const path = { namespace, id };
-  // Not at a publish, which may be that of this proposal: its branch is gone then.
-  const about = (event: LiveEvent): boolean => event.namespace === namespace
+  const merged = useRef(false); // here: its branch is gone then
+  // Not at a publish, which may be that of this proposal by someone else.
+  const about = (event: LiveEvent): boolean => !merged.current && event.namespace === namespace
     && (event.type.startsWith("review.") || event.type === "drafts.changed" || (event.proposal === id && event.head !== null));
   const found = useLoad(`${namespace} ${id}`, (signal) => get(PATH, { path, signal }), about);
   const thread = useLoad(`${namespace} ${id}`, (signal) => get(`${PATH}/review`, { path, query: { limit: 200 }, signal }), about);
@@ -53,14 +56,14 @@ export default function ProposalView({ params: { namespace = "", id = "" } }: Vi
           <Time at={found.data.updatedAt} /><span>{plural(found.data.commits, "commit")}</span></>}</p>
       </header>
       {found.error && <Failure error={found.error} retry={found.reload} />}
-      {found.data && <Body namespace={namespace} proposal={found.data} thread={thread.data} />}
+      {found.data && <Body namespace={namespace} proposal={found.data} thread={thread.data} onMerge={() => { merged.current = true; }} />}
       {thread.error && <Failure error={thread.error} retry={thread.reload} />}
       {thread.data && thread.data.total > 0 && <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Remarks</h2><Remarks items={thread.data.items} /></section>}
     </main>
   );
 }
 
-function Body({ namespace, proposal, thread }: { namespace: string; proposal: Proposal; thread: Thread | null }): JSX.Element {
+function Body({ namespace, proposal, thread, onMerge }: { namespace: string; proposal: Proposal; thread: Thread | null; onMerge: () => void }): JSX.Element {
   // What is merged is the commit that was shown when one began to merge, whatever is pushed meanwhile.
   const [merging, setMerging] = useState<Proposal | null>(null);
   const [dropping, setDropping] = useState<Proposal | null>(null); // likewise
@@ -100,7 +103,7 @@ function Body({ namespace, proposal, thread }: { namespace: string; proposal: Pr
       <Files items={proposal.files} />
       {dropping && <Confirm title={`Remove the branch ${dropping.branch}?`} action="Remove the branch" work={() => drop(dropping)} close={() => setDropping(null)}>
         <p>{dropping.state === "merged" ? "What it changes is published, and stays so." : "What it changes is published nowhere: only those who have the branch in a clone can push it again."}</p></Confirm>}
-      {merging && <Merge namespace={namespace} proposal={merging} now={proposal.head} unapproved={unapproved} override={all("project", "override")} close={() => setMerging(null)} />}
+      {merging && <Merge namespace={namespace} proposal={merging} now={proposal.head} unapproved={unapproved} override={all("project", "override")} onMerge={onMerge} close={() => setMerging(null)} />}
     </>
   );
 }
@@ -228,23 +231,37 @@ interface MergeProps {
   now: string | null;
   unapproved: boolean;
   override: boolean;
+  /** What is done once it is merged. */
+  onMerge: () => void;
   close: () => void;
 }
 
-function Merge({ namespace, proposal, now, unapproved, override, close }: MergeProps): JSX.Element {
+function Merge({ namespace, proposal, now, unapproved, override, onMerge, close }: MergeProps): JSX.Element {
   const [message, setMessage] = useState("");
   const [reason, setReason] = useState("");
   const call = useCall(["message", "override"]);
+  const [done, setDone] = useState<Merged | null>(null);
   const unsigned = useUnsigned(proposal.head, call.code);
+  const leave = (): void => go(done?.[0] ? projectPath(namespace, done[0].name, "history") : "/"); // the branch is gone
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     call.run(async () => {
       const body = { ...(proposal.head ? { head: proposal.head } : {}), ...(message ? { message } : {}), ...(reason ? { override: reason } : {}) };
-      const done = await post(`${PATH}/merge`, { path: { namespace, id: proposal.id }, body });
-      go(projectPath(namespace, done.projects[0]?.name ?? "", "history"));
-      toast(`Published: ${done.projects.map((each) => `${each.name} ${each.publishNumber}`).join(", ")}.`);
+      const result = await post(`${PATH}/merge`, { path: { namespace, id: proposal.id }, body });
+      onMerge();
+      setDone(result.projects);
     }, "the rules are checked and published");
   };
+  if (done) {
+    return (
+      <FormDialog title="Published" dirty={false} onClose={leave}>
+        {done.map((each) => (
+          <section key={each.name} class="form" aria-label={each.name}><h2>{each.name}</h2><Published of={{ namespace, project: each.name }} result={each} /></section>
+        ))}
+        <p class="actions"><Button kind="primary" onClick={leave}>Done</Button></p>
+      </FormDialog>
+    );
+  }
   return (
     <FormDialog title="Merge and publish" dirty={message + reason !== ""} onClose={close}>
       <form class="form" onSubmit={submit}>

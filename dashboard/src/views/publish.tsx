@@ -128,10 +128,19 @@ function Done({ of, result, close }: { of: Of; result: Result | Pulled; close: (
   }
   return (
     <>
-      <p role="status">This is publish {result.publishNumber}, <code>{result.version.slice(0, 7)}</code>.</p>
-      {may(of, "agent", "read") && <Watch of={of} version={result.version} />}
-      {Boolean(result.neverAnswer) && <p><Badge tone="warn">{plural(result.neverAnswer ?? 0, "rule")} never answer</Badge></p>}
+      <Published of={of} result={result} />
       <p class="actions"><Button kind="primary" onClick={close}>Done</Button></p>
+    </>
+  );
+}
+
+/** What a publish has made of a project, and the agents that take it. */
+export function Published({ of, result: { publishNumber, version, changes, neverAnswer } }: { of: Of; result: Pick<Result, "publishNumber" | "version" | "changes" | "neverAnswer"> }): JSX.Element {
+  return (
+    <>
+      <p role="status">This is publish {publishNumber}, <code>{version.slice(0, 7)}</code>: <strong><Counts counts={changes} /></strong></p>
+      {may(of, "agent", "read") && <Watch of={of} version={version} />}
+      {Boolean(neverAnswer) && <p><Badge tone="warn">{plural(neverAnswer ?? 0, "rule")} never answer</Badge></p>}
     </>
   );
 }

@@ -39,7 +39,8 @@ interface StateChoiceProps {
   label: string;
   value: string;
   publishes: readonly Publish[];
-  onChange: (value: string) => void;
+  /** `typed`: by hand, letter by letter. */
+  onChange: (value: string, typed: boolean) => void;
   /** What no state is called; without it one must be chosen. */
   none?: string;
   problem?: string | undefined;
@@ -47,24 +48,24 @@ interface StateChoiceProps {
 
 export function StateChoice({ of, label, value, publishes, onChange, none, problem }: StateChoiceProps): JSX.Element {
   const [typed, setTyped] = useState<string | null>(null); // null: one of the list is chosen
-  const typing = typed !== null;
+  const typing = typed === "" || (typed !== null && typed === value); // another value has come from elsewhere
   const states = [...(none ? [["", none] as const] : []), ...statesOf(of, publishes)];
   const known = states.some(([name]) => name === value);
   const publish = /^\d+$/.test(value) && !typing; // an old one, or one whose list is still being read
   const other = typing || !(known || publish);
   const choose = (name: string): void => {
     setTyped(name === OTHER ? "" : null);
-    if (name !== OTHER) onChange(name);
+    if (name !== OTHER) onChange(name, false);
   };
   const type = (name: string): void => {
     setTyped(name);
-    onChange(name);
+    onChange(name, true);
   };
   return (
     <div class="state-choice">
       <Choice label={label} value={other ? OTHER : value} onChange={choose} problem={other ? undefined : problem}
-        options={[...states, ...(publish && !known ? [[value, `Publish ${value}`] as const] : []), [OTHER, "A branch or commit …"]]} />
-      {other && <Field label={`${label}: branch or commit`} name="state" value={typed ?? value} required onInput={type} problem={problem} help="The name of a branch, or 7 to 40 digits of a commit." />}
+        options={[...states, ...(publish && !known ? [[value, `Publish ${value}`] as const] : []), [OTHER, "Another publish, branch or commit …"]]} />
+      {other && <Field label={`${label}: publish, branch or commit`} name="state" value={typing ? typed : value} required onInput={type} problem={problem} help="The number of a publish, the name of a branch, or 7 to 40 digits of a commit." />}
     </div>
   );
 }
