@@ -8,6 +8,7 @@ import { can } from "../src/state/grants.ts";
 import { preview } from "../src/state/preview.ts";
 import { matchPath } from "../src/state/match.ts";
 import { faultsOf, fieldOf, withoutField } from "../src/state/faults.ts";
+import { changedOf, mergeFields, mergeList } from "../src/state/meanwhile.ts";
 import { compareLines, differingMiddle } from "../src/state/lines.ts";
 import { cutParts, joinParts, splitRegex } from "../src/state/regex.ts";
 import { signInFault } from "../src/state/sign_in_fault.ts";
@@ -272,4 +273,18 @@ test("the lines for an agent quote what a shell would read", () => {
   const lines = agentSnippet("http://127.0.0.1/it's", "wp_x", "edge-1");
   assert.ok(lines.startsWith("P='http://127.0.0.1/it'\\''s'\nTOKEN='wp_x'\n"));
   assert.ok(lines.endsWith(`-d '{"name":"edge-1","type":"default","version":"'"$VERSION"'","status":"success"}'`));
+});
+
+test("a form sends what was changed in it, over what others have changed meanwhile", () => {
+  const first = { title: "a", grants: ["x", "y"], poll: 60 };
+  assert.deepEqual(changedOf(first, { ...first, grants: ["x"] }), { grants: ["x"] });
+  const now = { ...first, grants: ["x"] };
+  assert.deepEqual(mergeFields(first, { ...first, poll: 30 }, now), { merged: { title: "a", grants: ["x"], poll: 30 }, torn: false });
+  assert.deepEqual(mergeFields(first, { ...first, grants: ["y"] }, now), { merged: { ...first, grants: ["y"] }, torn: true });
+  assert.equal(mergeFields(first, { ...first, grants: ["x"] }, now).torn, false);
+});
+
+test("what someone took from a list is not given back by who adds to it", () => {
+  assert.deepEqual(mergeList(["admin", "viewer"], ["admin", "viewer", "publisher"], ["viewer", "auditor"]), ["viewer", "auditor", "publisher"]);
+  assert.deepEqual(mergeList(["admin", "viewer"], ["admin"], ["admin", "viewer"]), ["admin"]);
 });

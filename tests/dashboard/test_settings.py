@@ -139,6 +139,64 @@ def test_a_role_is_made_of_grants(world: World, new_page: Opens) -> None:
     world.root.ask("GET", f"/api/role/{name}", 404)
 
 
+def test_what_another_admin_changed_of_a_user_meanwhile_stays(world: World, new_page: Opens) -> None:
+    name = world.user("admin", "viewer")
+    [user] = world.root.get("/api/users", q=name)["items"]
+    path = f"/api/user/{user['id']}"
+    admin = world.person("admin")
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/settings/users?edit={user['id']}")
+    form = page.get_by_role("dialog", name=f"User {name}")
+    save = form.get_by_role("button", name="Save", exact=True)
+    expect(save).to_be_disabled()
+    form.get_by_label("Last name").fill("King")
+    form.get_by_label("publisher").check()
+    admin.ask("PATCH", path, 200, json={"roles": ["viewer"], "active": False, "firstname": "Augusta"})
+    save.click()
+    expect(form).to_be_hidden()
+    now = admin.get(path)
+    assert (now["firstname"], now["lastname"], now["active"]) == ("Augusta", "King", False)
+    assert now["roles"] == ["publisher", "viewer"]
+
+
+def test_a_grant_that_another_admin_revoked_meanwhile_is_not_given_back_unseen(world: World, new_page: Opens) -> None:
+    name = world.namespace()
+    redirects, pages = (
+        {"namespace": name, "project": "*", "resource": each, "action": "*"} for each in ("redirect", "page")
+    )
+    admin = world.person("admin")
+    admin.ask("POST", "/api/roles", 201, json={"name": name, "grants": [redirects, pages]})
+    path = f"/api/role/{name}"
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/settings/roles?edit={name}")
+    form = page.get_by_role("dialog", name=f"Role {name}")
+    form.get_by_label("Description").fill("Of the shop")
+    admin.ask("PUT", path, 200, json={"grants": [redirects]})
+    form.get_by_role("button", name="Save the role").click()
+    expect(form).to_be_hidden()
+    assert (admin.get(path)["description"], admin.get(path)["grants"]) == ("Of the shop", [redirects])
+    page.get_by_role("link", name=name, exact=True).click()
+    form.get_by_role("button", name="Add a grant").click()
+    admin.ask("PUT", path, 200, json={"description": "Of the shop", "grants": [pages]})
+    form.get_by_role("button", name="Save the role").click()
+    both = form.get_by_role("region", name="What someone else has made of it")
+    expect(both.get_by_role("alert")).to_contain_text("Someone else has changed it meanwhile, so nothing is done yet.")
+    expect(both).to_contain_text(f"everything on page in {name}")
+    assert violations(page) == []
+    assert admin.get(path)["grants"] == [pages]
+    both.get_by_role("button", name="Keep theirs").click()
+    expect(form).to_be_hidden()
+    assert admin.get(path)["grants"] == [pages]
+    page.get_by_role("link", name=name, exact=True).click()
+    form.get_by_role("button", name="Remove", exact=True).last.click()
+    form.get_by_role("button", name="Add a grant").click()
+    admin.ask("PUT", path, 200, json={"description": "Of the shop", "grants": [redirects]})
+    form.get_by_role("button", name="Save the role").click()
+    both.get_by_role("button", name="Save mine over it").click()
+    expect(form).to_be_hidden()
+    assert [each["action"] for each in admin.get(path)["grants"]] == ["read"]
+
+
 def test_an_api_token_is_shown_once_rotated_and_removed(world: World, new_page: Opens) -> None:
     place = world.place()
     page = new_page()
@@ -368,6 +426,36 @@ def test_an_upstream_is_set_synced_suspended_changed_and_removed(world: World, n
     ).click()
     page.get_by_role("button", name="Show the upstream").click()
     expect(page.get_by_text("No upstream")).to_be_visible()
+
+
+def test_an_upstream_that_someone_else_changed_meanwhile_is_not_overwritten_unseen(
+    world: World, new_page: Opens
+) -> None:
+    namespace = world.namespace()
+    path = f"/api/namespace/{namespace}/upstream"
+    first = {"url": "https://127.0.0.1:1/press.git", "mode": "mirror"}  # nothing answers there
+    world.root.ask("PUT", path, 200, json=first)
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/settings/namespaces?name={namespace}&upstream=edit")
+    form = page.get_by_role("dialog", name=f"Upstream of {namespace}")
+    form.get_by_label("Branch").fill("main")
+    world.root.ask("PUT", path, 200, json={**first, "path": "rules"})
+    form.get_by_role("button", name="Save the upstream").click()
+    expect(page.get_by_role("region", name="Upstream")).to_be_visible()
+    now = world.root.get(path)
+    assert (now["branch"], now["path"]) == ("main", "rules")
+    page.get_by_role("button", name="Change").click()
+    form.get_by_label("Password or token").fill("a secret of the first host")
+    other = {**first, "url": "https://127.0.0.1:2/press.git"}
+    world.root.ask("PUT", path, 200, json=other)
+    form.get_by_role("button", name="Save the upstream").click()
+    both = form.get_by_role("region", name="What someone else has made of it")
+    expect(both).to_contain_text("https://127.0.0.1:2/press.git")
+    assert not world.root.get(path)["hasPassword"]
+    both.get_by_role("button", name="Save mine over it").click()
+    expect(form).to_be_hidden()
+    now = world.root.get(path)
+    assert (now["url"], now["hasPassword"]) == (first["url"], True)
 
 
 def test_the_audit_log_is_filtered_by_the_address_also_after_back(world: World, new_page: Opens) -> None:

@@ -6,15 +6,22 @@ import type { components } from "../../api/schema.d.ts";
 import { Badge, Button, Failure, Field } from "../../components/basics.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { FormDialog, Refusal, useCall } from "../../components/form.tsx";
-import { grantText, GrantsEditor, writtenGrants, type Grant } from "../../components/grants_editor.tsx";
+import { grantText, GrantsEditor, writtenGrants } from "../../components/grants_editor.tsx";
 import { toast } from "../../components/toast.tsx";
 import { me } from "../../api/session.ts";
 import { can } from "../../state/grants.ts";
 import { useLoad } from "../../state/load.ts";
+import { mergeFields } from "../../state/meanwhile.ts";
 import { ask, place, withQuery } from "../../state/router.ts";
+import { Theirs } from "../theirs.tsx";
 import { SettingsPage } from "./settings_page.tsx";
 
 type Role = components["schemas"]["role.schema"];
+type Values = Pick<Role, "description" | "grants">;
+
+const FIELDS = [["description", "Description"], ["grants", "Grants"]] as const;
+const valuesOf = (role: Role | null): Values => ({ description: role?.description ?? "", grants: role?.grants ?? [] });
+const textsOf = ({ description, grants }: Values): Record<string, string> => ({ description, grants: grants.map(grantText).join("\n") });
 
 export default function Roles(): JSX.Element {
   const found = useLoad("roles", (signal) => get("/api/roles", { query: { limit: 1000 }, signal }));
@@ -41,24 +48,36 @@ export default function Roles(): JSX.Element {
 
 function Form({ role, editable, done }: { role: Role | null; editable: boolean; done: () => void }): JSX.Element {
   const [name, setName] = useState(role?.name ?? "");
-  const [description, setDescription] = useState(role?.description ?? "");
-  const [grants, setGrants] = useState<Grant[]>([...(role?.grants ?? [])]);
+  const [seen, setSeen] = useState(valuesOf(role));
+  const [values, setValues] = useState(seen);
+  const [theirs, setTheirs] = useState<Values | null>(null);
+  const { description, grants } = values;
   const call = useCall(["name", "description", "grants"]);
   const { fields } = call.faults;
   const close = (): void => ask({ edit: "" });
-  const dirty = name !== (role?.name ?? "") || description !== (role?.description ?? "") || JSON.stringify(grants) !== JSON.stringify(role?.grants ?? []);
+  const dirty = name !== (role?.name ?? "") || JSON.stringify(values) !== JSON.stringify(seen);
   const finish = (text: string): void => {
     done();
     toast(text);
     close();
   };
+  const save = (): void => call.run(async () => {
+    if (role) {
+      const path = { name: role.name };
+      // A role is replaced as a whole: what someone else has changed meanwhile stays, or is shown first.
+      const now = valuesOf(await get("/api/role/{name}", { path }));
+      const { merged, torn } = mergeFields(seen, values, now);
+      setValues(merged);
+      setSeen(now);
+      setTheirs(torn ? now : null);
+      if (torn) return;
+      await put("/api/role/{name}", { path, body: { description: merged.description, grants: writtenGrants(merged.grants) } });
+    } else await post("/api/roles", { body: { name, description, grants: writtenGrants(grants) } });
+    finish("The role is saved; it applies at once.");
+  });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    call.run(async () => {
-      if (role) await put("/api/role/{name}", { path: { name: role.name }, body: { description, grants: writtenGrants(grants) } });
-      else await post("/api/roles", { body: { name, description, grants: writtenGrants(grants) } });
-      finish("The role is saved; it applies at once.");
-    });
+    save();
   };
   const [asked, setAsked] = useState(false);
   const drop = async (): Promise<void> => {
@@ -70,9 +89,10 @@ function Form({ role, editable, done }: { role: Role | null; editable: boolean; 
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         {!role && <Field label="Name" name="name" required value={name} onInput={setName} problem={fields["name"]} />}
-        <Field label="Description" name="description" value={description} onInput={setDescription} problem={fields["description"]} />
-        <GrantsEditor grants={grants} onChange={setGrants} problem={fields["grants"]} />
-        {editable ? <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Save the role</Button>
+        <Field label="Description" name="description" value={description} onInput={(text) => setValues({ ...values, description: text })} problem={fields["description"]} />
+        <GrantsEditor grants={grants} onChange={(all) => setValues({ ...values, grants: all })} problem={fields["grants"]} />
+        {theirs ? <Theirs fields={FIELDS} theirs={textsOf(theirs)} mine={textsOf(values)} busy={call.busy} save={save} keep={() => finish("The role stays as someone else has made it.")} />
+          : editable ? <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Save the role</Button>
           {role && <Button kind="danger" disabled={call.busy} onClick={() => setAsked(true)}>Remove the role</Button>}</p>
           : <p class="quiet">This role cannot be changed here.</p>}
       </form>

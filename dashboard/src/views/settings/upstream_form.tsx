@@ -7,26 +7,35 @@ import { Button, Failure, Field } from "../../components/basics.tsx";
 import { Check, Choice, FormDialog, Refusal, TextArea, useCall } from "../../components/form.tsx";
 import { toast } from "../../components/toast.tsx";
 import { useLoad } from "../../state/load.ts";
+import { mergeFields } from "../../state/meanwhile.ts";
 import { ask } from "../../state/router.ts";
+import { Theirs } from "../theirs.tsx";
 
 type Upstream = components["schemas"]["upstream.schema"];
 type Written = components["schemas"]["upstream-put.schema"];
 
 const PATH = "/api/namespace/{namespace}/upstream";
 const SECRETS = ["password", "sshKey", "hookSecret", "hostToken"] as const;
+const COMPARED = [
+  ["url", "URL"], ["mode", "Mode"], ["branch", "Branch"], ["path", "Folder"], ["username", "User name"], ["knownHosts", "Known hosts"], ["host", "Host"], ["hostUrl", "Address of the host"],
+  ["poll", "Seconds between two syncs"], ["drafts", "Drafts"], ["publish", "A publish"], ["proposals", "Proposals"], ["create", "Create the branch or folder"], ["trustedAuthors", "The host checks who an author is"],
+] as const;
 const NAMES = ["url", "mode", "branch", "path", "proposals", "drafts", "username", "poll", "knownHosts", "host", "hostUrl", "publish", ...SECRETS];
 
 const back = (): void => ask({ upstream: "shown" });
 
+/** Read an upstream; null where there is none. */
+async function readUpstream(namespace: string): Promise<Upstream | null> {
+  try {
+    return await get(PATH, { path: { namespace } });
+  } catch (ex) {
+    if (ex instanceof ApiFault && ex.status === 404) return null;
+    throw ex;
+  }
+}
+
 export function UpstreamForm({ namespace }: { namespace: string }): JSX.Element {
-  const found = useLoad(`upstream of ${namespace}`, async (signal) => {
-    try {
-      return { held: await get(PATH, { path: { namespace }, signal }) };
-    } catch (ex) {
-      if (ex instanceof ApiFault && ex.status === 404) return { held: null };
-      throw ex;
-    }
-  });
+  const found = useLoad(`upstream of ${namespace}`, async () => ({ held: await readUpstream(namespace) }));
   if (found.data) return <Form namespace={namespace} before={found.data.held} />;
   return <FormDialog title={`Upstream of ${namespace}`} dirty={false} onClose={back} class="wide">{found.error ? <Failure error={found.error} retry={found.reload} /> : <p class="quiet">…</p>}</FormDialog>;
 }
@@ -41,7 +50,9 @@ const valuesOf = (before: Upstream | null) => ({
 });
 
 function Form({ namespace, before }: { namespace: string; before: Upstream | null }): JSX.Element {
-  const [values, setValues] = useState(valuesOf(before));
+  const [seen, setSeen] = useState(valuesOf(before));
+  const [values, setValues] = useState(seen);
+  const [theirs, setTheirs] = useState<typeof values | null>(null);
   const [touched, setTouched] = useState(false);
   const call = useCall(NAMES);
   const { fields } = call.faults;
@@ -55,20 +66,32 @@ function Form({ namespace, before }: { namespace: string; before: Upstream | nul
   const choice = (name: Texts, label: string, options: readonly (readonly [string, string])[]): JSX.Element =>
     <Choice label={label} value={values[name]} options={options} onChange={(value) => set({ [name]: value })} problem={fields[name]} />;
   const stays = (held: boolean | undefined): { type: "password"; help?: string } => ({ type: "password", ...(held ? { help: "Empty: it stays, unless the URL changes." } : {}) });
+  const save = (): void => call.run(async () => {
+    // It is replaced as a whole: what someone else has changed meanwhile stays, or is shown first.
+    const now = valuesOf(await readUpstream(namespace));
+    const { url: to, hostUrl: host } = values;
+    const { merged: both, torn } = mergeFields(seen, values, now);
+    // What was typed for one host is never sent to another one.
+    const elsewhere = SECRETS.some((name) => values[name]) && (now.url !== seen.url || now.hostUrl !== seen.hostUrl);
+    const merged = elsewhere ? { ...both, url: to, hostUrl: host } : both;
+    setValues(merged);
+    setSeen(now);
+    setTheirs(torn || elsewhere ? now : null);
+    if (torn || elsewhere) return;
+    const secrets = Object.fromEntries(SECRETS.filter((name) => merged[name]).map((name) => [name, merged[name]]));
+    const { url, mode, branch, path, username, drafts, create, trustedAuthors, publish, proposals } = merged;
+    const source = mode === "source" ? { proposals, publish, trustedAuthors, create } : {};
+    const body = {
+      url, mode, branch, path, drafts, ...source, username: username || null, knownHosts: merged.knownHosts || null, poll: Number(merged.poll),
+      host: merged.host || null, hostUrl: merged.hostUrl || null, ...secrets,
+    };
+    await put(PATH, { path: { namespace }, body: body as Written });
+    toast("The upstream is set, and the first sync has begun.");
+    back();
+  });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    call.run(async () => {
-      const secrets = Object.fromEntries(SECRETS.filter((name) => values[name]).map((name) => [name, values[name]]));
-      const { url, mode, branch, path, username, drafts, create, trustedAuthors, publish, proposals } = values;
-      const source = mode === "source" ? { proposals, publish, trustedAuthors, create } : {};
-      const body = {
-        url, mode, branch, path, drafts, ...source, username: username || null, knownHosts: values.knownHosts || null, poll: Number(values.poll),
-        host: values.host || null, hostUrl: values.hostUrl || null, ...secrets,
-      };
-      await put(PATH, { path: { namespace }, body: body as Written });
-      toast("The upstream is set, and the first sync has begun.");
-      back();
-    });
+    save();
   };
   return (
     <FormDialog title={`Upstream of ${namespace}`} dirty={touched} onClose={back} class="wide">
@@ -90,7 +113,8 @@ function Form({ namespace, before }: { namespace: string; before: Upstream | nul
             {choice("proposals", "Proposals", [["branches", "are the other branches"], ["pull-requests", "are the pull requests"], ["none", "none"]])}
             <Check label="Create the branch or folder if it is missing" checked={values.create} onChange={(create) => set({ create })} />
             <Check label="The host checks who an author is" checked={values.trustedAuthors} onChange={(trustedAuthors) => set({ trustedAuthors })} /></>}</div></details>
-        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Save the upstream</Button></p></form>
+        {theirs ? <Theirs fields={COMPARED} theirs={theirs} mine={values} busy={call.busy} save={save} keep={back} />
+          : <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Save the upstream</Button></p>}</form>
     </FormDialog>
   );
 }

@@ -11,6 +11,7 @@ import { toast } from "../../components/toast.tsx";
 import { me } from "../../api/session.ts";
 import { can } from "../../state/grants.ts";
 import { useLoad, type Loaded } from "../../state/load.ts";
+import { changedOf, mergeList } from "../../state/meanwhile.ts";
 import { keepPage } from "../../state/project.ts";
 import { place } from "../../state/router.ts";
 import { SettingsPage } from "./settings_page.tsx";
@@ -61,15 +62,16 @@ interface FormProps {
 }
 
 function Form({ user, roles, done }: FormProps): JSX.Element {
-  const [values, setValues] = useState({ username: user?.username ?? "", password: "", firstname: user?.firstname ?? "", lastname: user?.lastname ?? "", active: user?.active ?? true });
-  const [held, setHeld] = useState<readonly string[]>(user?.roles ?? []);
-  const [touched, setTouched] = useState(false);
+  const [first] = useState({ username: user?.username ?? "", password: "", firstname: user?.firstname ?? "", lastname: user?.lastname ?? "", active: user?.active ?? true });
+  const [before] = useState<readonly string[]>(user?.roles ?? []);
+  const [values, setValues] = useState(first);
+  const [held, setHeld] = useState(before);
+  const changed = changedOf(first, values);
+  const turned = held.length !== before.length || held.some((each) => !before.includes(each));
+  const touched = turned || Object.keys(changed).length > 0;
   const call = useCall(["username", "password", "firstname", "lastname", "roles"]);
   const { fields } = call.faults;
-  const set = (changes: Partial<typeof values>): void => {
-    setValues({ ...values, ...changes });
-    setTouched(true);
-  };
+  const set = (changes: Partial<typeof values>): void => setValues({ ...values, ...changes });
   const finish = (text: string): void => {
     done();
     toast(text);
@@ -78,10 +80,13 @@ function Form({ user, roles, done }: FormProps): JSX.Element {
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     call.run(async () => {
-      const { username, password, firstname, lastname, active } = values;
-      const common = { firstname, lastname, roles: [...held], ...(password ? { password } : {}) };
-      if (user) await patch("/api/user/{id}", { path: { id: String(user.id) }, body: { ...common, active } });
-      else await post("/api/users", { body: { ...common, username, password } });
+      const { username, password, firstname, lastname } = values;
+      if (user) {
+        const path = { id: String(user.id) };
+        // Roles are sent as a whole: what someone else gave or took meanwhile stays so.
+        const roles = turned ? { roles: mergeList(before, held, (await get("/api/user/{id}", { path })).roles) } : {};
+        await patch("/api/user/{id}", { path, body: { ...changed, ...roles } });
+      } else await post("/api/users", { body: { username, password, firstname, lastname, roles: [...held] } });
       finish(user ? "The account is changed." : "The account is added.");
     });
   };
@@ -104,13 +109,10 @@ function Form({ user, roles, done }: FormProps): JSX.Element {
           <Field label="Last name" name="lastname" value={values.lastname} onInput={(lastname) => set({ lastname })} problem={fields["lastname"]} /></div>
         {roles.error && <Failure error={roles.error} retry={roles.reload} />}
         <fieldset><legend>Roles</legend><ul class="choices">{names.map((name) => (
-          <li key={name}><Check label={name} help={descriptions.get(name)} checked={held.includes(name)} onChange={(on) => {
-            setHeld(on ? [...held, name] : held.filter((each) => each !== name));
-            setTouched(true);
-          }} /></li>
+          <li key={name}><Check label={name} help={descriptions.get(name)} checked={held.includes(name)} onChange={(on) => setHeld(on ? [...held, name] : held.filter((each) => each !== name))} /></li>
         ))}</ul>{held.length === 0 && <p class="help">Without a role, this person sees no project.</p>}{fields["roles"] && <p class="problem" role="alert">{fields["roles"]}</p>}</fieldset>
         {user && <Check label="May sign in" checked={values.active} onChange={(active) => set({ active })} />}
-        {writes && <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>{user ? "Save" : "Add the user"}</Button>
+        {writes && <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || (user !== null && !touched)}>{user ? "Save" : "Add the user"}</Button>
           {user && <Button kind="danger" disabled={call.busy} onClick={() => setAsked(true)}>Remove the account</Button>}</p>}
       </form>
       {user && <div class="ending"><Identity id={String(user.id)} writes={writes} /><UserSessions id={String(user.id)} /></div>}

@@ -11,12 +11,14 @@ import { toast } from "../../components/toast.tsx";
 import { me } from "../../api/session.ts";
 import { can } from "../../state/grants.ts";
 import { useLoad } from "../../state/load.ts";
+import { changedOf } from "../../state/meanwhile.ts";
 import { ask, place } from "../../state/router.ts";
 import { capital, duration, plural } from "../../state/words.ts";
 import { SettingsPage } from "./settings_page.tsx";
 
 type Hook = components["schemas"]["webhook.schema"];
-type EventName = NonNullable<components["schemas"]["webhook-create.schema"]["events"]>[number];
+type Written = components["schemas"]["webhook-create.schema"];
+type EventName = NonNullable<Written["events"]>[number];
 type Delivery = components["schemas"]["delivery.schema"];
 
 const HOOK = "/api/namespace/{namespace}/webhook/{id}";
@@ -149,23 +151,19 @@ function Attempts({ path }: { path: Record<string, string> }): JSX.Element {
 function Form({ namespace, hook, done }: { namespace: string; hook: Hook | null; done: (secret: string) => void }): JSX.Element {
   const path = { namespace };
   const projects = useLoad(`projects of ${namespace}`, (signal) => get("/api/namespace/{namespace}/projects", { path, query: { limit: 1000 }, signal }));
-  const [url, setUrl] = useState(hook?.url ?? "");
-  const [description, setDescription] = useState(hook?.description ?? "");
-  const [events, setEvents] = useState<readonly string[]>(hook?.events ?? ["published", "rolled_back"]);
-  const [chosen, setChosen] = useState<readonly string[]>(hook?.projects ?? [ALL]);
-  const [touched, setTouched] = useState(false);
+  const [first] = useState({ url: hook?.url ?? "", description: hook?.description ?? "", events: hook?.events ?? ["published", "rolled_back"], projects: hook?.projects ?? [ALL] });
+  const [values, setValues] = useState(first);
+  const { url, description, events, projects: chosen } = values;
+  const changed = changedOf(first, values);
+  const touched = Object.keys(changed).length > 0;
   const call = useCall(["url", "description", "events", "projects"]);
   const { fields } = call.faults;
-  const set = <T,>(change: (value: T) => void) => (value: T): void => {
-    change(value);
-    setTouched(true);
-  };
+  const set = (changes: Partial<typeof values>): void => setValues({ ...values, ...changes });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     call.run(async () => {
-      const body = { url, description, events: events as EventName[], projects: [...chosen] };
-      if (hook) await patch(HOOK, { path: { namespace, id: String(hook.id) }, body });
-      const made = hook ? null : await post("/api/namespace/{namespace}/webhooks", { path, body });
+      if (hook) await patch(HOOK, { path: { namespace, id: String(hook.id) }, body: changed as Written });
+      const made = hook ? null : await post("/api/namespace/{namespace}/webhooks", { path, body: values as Written });
       done(made?.secret ?? "");
     });
   };
@@ -173,11 +171,11 @@ function Form({ namespace, hook, done }: { namespace: string; hook: Hook | null;
   return (
     <FormDialog title={hook ? "Edit the webhook" : "Add a webhook"} dirty={touched} onClose={() => ask({ edit: "" })} class="wide">
       <form class="form" onSubmit={submit}><Refusal text={call.faults.text} />
-        <Field label="URL" name="url" required value={url} onInput={set(setUrl)} problem={fields["url"]} />
-        <Field label="Description" name="description" value={description} onInput={set(setDescription)} problem={fields["description"]} />
-        <Choose legend="Events" all="All events, also those to come" names={EVENTS} chosen={events} onChange={set(setEvents)} problem={fields["events"]} />
-        <Choose legend="Projects" all="All projects, also new ones" names={names} chosen={chosen} onChange={set(setChosen)} problem={fields["projects"]} />
-        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || events.length === 0 || chosen.length === 0}>{hook ? "Save the webhook" : "Add the webhook"}</Button></p></form>
+        <Field label="URL" name="url" required value={url} onInput={(text) => set({ url: text })} problem={fields["url"]} />
+        <Field label="Description" name="description" value={description} onInput={(text) => set({ description: text })} problem={fields["description"]} />
+        <Choose legend="Events" all="All events, also those to come" names={EVENTS} chosen={events} onChange={(names) => set({ events: names })} problem={fields["events"]} />
+        <Choose legend="Projects" all="All projects, also new ones" names={names} chosen={chosen} onChange={(names) => set({ projects: names })} problem={fields["projects"]} />
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || (hook !== null && !touched) || events.length === 0 || chosen.length === 0}>{hook ? "Save the webhook" : "Add the webhook"}</Button></p></form>
     </FormDialog>
   );
 }
@@ -188,7 +186,7 @@ interface ChooseProps {
   all: string;
   names: readonly string[];
   chosen: readonly string[];
-  onChange: (chosen: readonly string[]) => void;
+  onChange: (chosen: string[]) => void;
   problem?: string | undefined;
 }
 
