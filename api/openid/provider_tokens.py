@@ -1,7 +1,7 @@
 """The check of tokens that the provider signed: ID tokens, and logout tokens of its back channel."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,8 @@ _MOST_KEYS = 100
 _MOST_TEXT = 255
 _LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
 _LOGOUT_AGE = 600  # seconds
+KEYS_LIFETIME = timedelta(days=1)
+"""The greatest age of a key set: since then, the provider may have withdrawn a key that others know."""
 
 Claims = Mapping[str, Any]
 _FAULTS = (JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
@@ -85,6 +87,8 @@ class ProviderTokens:
         except _FAULTS as ex:
             raise failed(_name(ex)) from None
         found = await self._documents.find(jwks_uri, _check_keys)
+        if now - found.fetched_at > KEYS_LIFETIME:
+            raise provider_away("the key set is older than a day, and cannot be fetched now")
         key = _find_key(found, kid, algorithm)
         if key is None:
             found = await self._documents.renew(jwks_uri, found.fetched_at, _check_keys)
