@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
@@ -371,6 +372,66 @@ def test_a_delivery_is_sent_again(world: World, new_page: Opens) -> None:
     page.get_by_role("button", name="Send delivery 7 again").click()
     expect(page.get_by_text("pending")).to_be_visible()
     assert sent == ["POST"]
+
+
+def test_more_deliveries_are_shown_until_all_are(world: World, new_page: Opens) -> None:
+    space = f"/api/namespace/{world.namespace()}"
+    hook = world.root.ask("POST", f"{space}/webhooks", 201, json={"url": "https://hooks.invalid/x"}).json()
+    for _ in range(21):
+        world.root.ask("POST", f"{space}/webhook/{hook['id']}/ping", 202)
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/settings/webhooks?namespace={space.rpartition('/')[2]}")
+    page.get_by_text("Deliveries", exact=True).click()
+    rows = page.locator("details .rows > li")
+    expect(rows).to_have_count(20)
+    expect(page.get_by_text("20 of 21")).to_be_visible()
+    page.get_by_role("button", name="Show more").click()
+    expect(rows).to_have_count(21)
+    expect(page.get_by_role("button", name="Show more")).to_have_count(0)
+
+
+def test_every_session_and_role_can_be_seen(world: World, new_page: Opens) -> None:
+    name = world.user("admin")
+    own = [world.services.logins.login(name, PASSWORD) for _ in range(51)]
+    roles = [f"{name}-{number}" for number in range(101)]
+    admin = world.person("admin")
+    grant = {"namespace": name, "project": "*", "resource": "redirect", "action": "read"}
+    for role in roles:
+        admin.ask("POST", "/api/roles", 201, json={"name": role, "grants": [grant]})
+    page = new_page()
+    sign_in(page, name, "/dashboard/settings")
+    rows = page.get_by_role("region", name="Signed in").get_by_role("listitem")
+    expect(rows).to_have_count(50)
+    page.get_by_role("button", name="Show more").click()
+    expect(rows).to_have_count(len(own) + 1)
+    [user] = admin.get("/api/users", q=name)["items"]
+    page.goto(f"/dashboard/settings/users?edit={user['id']}")
+    form = page.get_by_role("dialog", name=f"User {name}")
+    for role in roles:
+        expect(form.get_by_label(role, exact=True)).to_be_attached()
+        admin.ask("DELETE", f"/api/role/{role}", 204)
+    more = form.get_by_role("button", name="Show more")
+    more.click()
+    expect(form.get_by_role("region", name="Sessions").get_by_role("listitem")).to_have_count(len(own) + 1)
+
+
+def test_more_namespaces_are_shown_until_all_are(world: World, new_page: Opens) -> None:
+    """The service has no thousand namespaces: the answer is one of a larger one."""
+    names = [f"ns-{number:04}" for number in range(1001)]
+    every = [{"name": each, "description": "", "projects": 0} for each in names]
+
+    def answer(route: Route) -> None:
+        limit = int(parse_qs(urlsplit(route.request.url).query)["limit"][0])
+        route.fulfill(json={"items": every[:limit], "total": len(every), "limit": limit, "offset": 0})
+
+    page = new_page()
+    page.route("**/api/namespaces?*", answer)
+    sign_in(page, world.user("admin"), "/dashboard/settings/namespaces")
+    expect(page.get_by_text("1,000 of 1,001")).to_be_visible()
+    expect(page.get_by_role("link", name=names[-1])).to_have_count(0)
+    page.get_by_role("button", name="Show more").click()
+    expect(page.get_by_role("link", name=names[-1])).to_be_visible()
+    expect(page.get_by_role("button", name="Show more")).to_have_count(0)
 
 
 def test_the_settings_of_a_project_are_published_and_it_is_deleted(world: World, new_page: Opens) -> None:

@@ -3,6 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { ask, place, withQuery } from "../state/router.ts";
 import { count } from "../state/words.ts";
+import { Button } from "./basics.tsx";
 
 export interface Column<T> {
   name: string;
@@ -130,6 +131,15 @@ export function Pages({ total, ahead }: { total: number; ahead?: Ahead }): JSX.E
       {link(Math.min(page - 1, last), "Previous")}{link(page + 1, "Next")}
     </nav>
   );
+}
+
+/** As a limit: all items, of lists to choose from. */
+export const ALL_ITEMS = 1e9;
+
+/** How much of a list is shown, and what shows more of it; nothing where it is whole. */
+export function More({ list, more }: { list: { items: readonly unknown[]; total: number } | null; more: () => void }): JSX.Element | null {
+  if (!list || list.items.length >= list.total) return null;
+  return <p class="pages"><span role="status">{count(list.items.length)} of {count(list.total)}</span><Button onClick={more}>Show more</Button></p>;
 }
 
 /** A search box whose text is in the address, asked for after a short pause in typing. */

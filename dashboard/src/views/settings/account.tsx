@@ -11,6 +11,7 @@ import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx"
 import { writtenGrants } from "../../components/grants_editor.tsx";
 import { SingleKeys } from "../../components/palette.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
+import { ALL_ITEMS, More, PAGE } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
 import { useLoad } from "../../state/load.ts";
 import { daysFromNow } from "../../state/words.ts";
@@ -57,7 +58,8 @@ function Password(): JSX.Element {
 
 /** Where one is signed in; what is below waits for it, so that it does not jump. */
 function Sessions({ children }: { children: ComponentChildren }): JSX.Element {
-  const found = useLoad("sessions", (signal) => get("/api/me/sessions", { query: { limit: 100 }, signal }));
+  const [most, setMost] = useState(PAGE);
+  const found = useLoad(`sessions ${most}`, (signal) => get("/api/me/sessions", { query: { limit: most }, signal }));
   const call = useCall();
   const end = (id: string): void => call.run(async () => {
     await remove("/api/me/session/{id}", { path: { id } });
@@ -77,13 +79,14 @@ function Sessions({ children }: { children: ComponentChildren }): JSX.Element {
           <span class="quiet">seen <Time at={each.lastSeenAt} />{each.address ? ` from ${each.address}` : ""}</span></span>
           {!each.current && <Button disabled={call.busy} onClick={() => end(each.id)}>Sign out</Button>}</li>
       ))}</ul>
+      <More list={found.data} more={() => setMost(most + PAGE)} />
       {(found.data?.total ?? 0) > 1 && <p class="actions"><Button kind="danger" disabled={call.busy} onClick={others}>Sign out everywhere else</Button></p>}
     </section>{(found.data ?? found.error) && children}</>
   );
 }
 
 function Tokens(): JSX.Element {
-  const found = useLoad("my tokens", (signal) => get("/api/me/tokens", { query: { limit: 100 }, signal }));
+  const found = useLoad("my tokens", (signal) => get("/api/me/tokens", { query: { limit: ALL_ITEMS }, signal }));
   const [making, setMaking] = useState(false);
   const [secret, setSecret] = useState("");
   const [asked, setAsked] = useState<{ what: "rotate" | "remove"; token: PersonalToken } | null>(null);

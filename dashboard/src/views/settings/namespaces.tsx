@@ -6,6 +6,7 @@ import type { components } from "../../api/schema.d.ts";
 import { Badge, Button, Copy, Empty, Failure, Field, Time } from "../../components/basics.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx";
+import { More, PAGE } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
 import { me } from "../../api/session.ts";
 import { tellChanged } from "../../state/changes.ts";
@@ -20,6 +21,8 @@ import { UpstreamForm } from "./upstream_form.tsx";
 
 type UpstreamState = components["schemas"]["upstream.schema"];
 
+const MANY = 1000;
+
 const close = (): void => ask({ edit: "", name: "", upstream: "", project: "" });
 
 export default function Namespaces(): JSX.Element {
@@ -29,7 +32,8 @@ export default function Namespaces(): JSX.Element {
   const project = query.get("project") ?? "";
   const upstream = query.get("upstream") ?? "";
   const all = can(me.value, "namespace", "write");
-  const found = useLoad("namespaces", (signal) => get("/api/namespaces", { query: { limit: 1000 }, signal }));
+  const [most, setMost] = useState(MANY);
+  const found = useLoad(`namespaces ${most}`, (signal) => get("/api/namespaces", { query: { limit: most }, signal }));
   return (
     <SettingsPage title="Namespaces">
       {all && <p class="filters"><Button kind="primary" onClick={() => ask({ edit: "new" })}>Add a namespace</Button></p>}
@@ -43,6 +47,7 @@ export default function Namespaces(): JSX.Element {
           </li>
         ))}
       </ul>
+      <More list={found.data} more={() => setMost(most + MANY)} />
       {all && (found.data ?? found.error) && <Archived done={found.reload} />}
       {edit === "new" && <NewNamespace done={found.reload} />}
       {name && project && <ProjectSettings key={`${name}/${project}`} namespace={name} project={project} />}
@@ -77,7 +82,8 @@ function NewNamespace({ done }: { done: () => void }): JSX.Element {
 function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.Element {
   const path = { namespace: name };
   const found = useLoad(name, (signal) => get("/api/namespace/{namespace}", { path, signal }));
-  const projects = useLoad(`projects of ${name}`, (signal) => get("/api/namespace/{namespace}/projects", { path, query: { limit: 1000 }, signal }));
+  const [most, setMost] = useState(MANY);
+  const projects = useLoad(`projects of ${name} ${most}`, (signal) => get("/api/namespace/{namespace}/projects", { path, query: { limit: most }, signal }));
   const upstream = useUpstream(name);
   const [project, setProject] = useState("");
   const [title, setTitle] = useState("");
@@ -131,6 +137,7 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
           <li key={each.name}><span><a href={projectPath(name, each.name)}><bdi>{each.title ?? each.name}</bdi></a> <span class="quiet">publish {each.publishNumber}, {plural(each.redirects, "redirect")}</span></span>
             <span class="actions">{each.review === "required" && <Badge>Review required</Badge>}{can(me.value, "project", "write", name, each.name) && <a class="button plain small" href={withQuery(place.value, { project: each.name, upstream: "" })} aria-label={`Settings of ${each.name}`}>Settings</a>}</span></li>
         ))}</ul>
+        <More list={projects.data} more={() => setMost(most + MANY)} />
         {can(me.value, "project", "write", name) && <form class="two" onSubmit={add}>
           <Field label="New project" name="project" required value={project} onInput={setProject} problem={call.faults.fields["name"]} />
           <Field label="Title" name="title" value={title} onInput={setTitle} problem={call.faults.fields["title"]} />
@@ -195,7 +202,8 @@ function Fault({ fault: { message, problems } }: { fault: { message: string; pro
 }
 
 function Archived({ done }: { done: () => void }): JSX.Element | null {
-  const found = useLoad("archived", (signal) => get("/api/namespaces/archived", { query: { limit: 100 }, signal }), () => false);
+  const [most, setMost] = useState(PAGE);
+  const found = useLoad(`archived ${most}`, (signal) => get("/api/namespaces/archived", { query: { limit: most }, signal }), () => false);
   const call = useCall();
   const restore = (namespace: string, archive: string): void => call.run(async () => {
     await post("/api/namespace/{namespace}/restore", { path: { namespace }, query: { archive } });
@@ -210,6 +218,6 @@ function Archived({ done }: { done: () => void }): JSX.Element | null {
       <ul class="rows">{found.data.items.map((each) => (
         <li key={each.id}><span>{each.name} <span class="quiet">archived <Time at={each.archivedAt} /></span></span>
           <button type="button" class="button plain" aria-label={`Restore ${each.name}, archived ${each.archivedAt}`} disabled={call.busy} onClick={() => restore(each.name, each.id)}>Restore</button></li>
-      ))}</ul></section>
+      ))}</ul><More list={found.data} more={() => setMost(most + PAGE)} /></section>
   );
 }

@@ -7,6 +7,7 @@ import { Badge, Button, Failure, Field } from "../../components/basics.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { FormDialog, Refusal, useCall } from "../../components/form.tsx";
 import { grantText, GrantsEditor, writtenGrants } from "../../components/grants_editor.tsx";
+import { ALL_ITEMS } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
 import { me } from "../../api/session.ts";
 import { can } from "../../state/grants.ts";
@@ -24,7 +25,7 @@ const valuesOf = (role: Role | null): Values => ({ description: role?.descriptio
 const textsOf = ({ description, grants }: Values): Record<string, string> => ({ description, grants: grants.map(grantText).join("\n") });
 
 export default function Roles(): JSX.Element {
-  const found = useLoad("roles", (signal) => get("/api/roles", { query: { limit: 1000 }, signal }));
+  const found = useLoad("roles", (signal) => get("/api/roles", { query: { limit: ALL_ITEMS }, signal }));
   const edit = place.value.query.get("edit") ?? "";
   const role = found.data?.items.find((each) => each.name === edit);
   const writes = can(me.value, "role", "write");

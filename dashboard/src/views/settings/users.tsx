@@ -6,7 +6,7 @@ import type { components } from "../../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Field, Time } from "../../components/basics.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { Check, FormDialog, Refusal, useCall } from "../../components/form.tsx";
-import { offset, PAGE, Pages, Search, Table, type Column } from "../../components/table.tsx";
+import { ALL_ITEMS, More, offset, PAGE, Pages, Search, Table, type Column } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
 import { me } from "../../api/session.ts";
 import { can } from "../../state/grants.ts";
@@ -39,7 +39,7 @@ export default function Users(): JSX.Element {
   const other = found.data && !listed && edit && edit !== "new" ? edit : "";
   const one = useLoad(`user ${other}`, async (signal) => (other ? get("/api/user/{id}", { path: { id: other }, signal }) : null));
   const user = listed ?? (String(one.data?.id) === edit ? one.data : null);
-  const roles = useLoad("roles", (signal) => get("/api/roles", { query: { limit: 100 }, signal }));
+  const roles = useLoad("roles", (signal) => get("/api/roles", { query: { limit: ALL_ITEMS }, signal }));
   const known = roles.data ?? roles.error; // before the form opens: it would grow above what one reads
   return (
     <SettingsPage title="Users">
@@ -123,7 +123,8 @@ function Form({ user, roles, done }: FormProps): JSX.Element {
 }
 
 function UserSessions({ id }: { id: string }): JSX.Element {
-  const found = useLoad(`sessions of ${id}`, (signal) => get("/api/user/{id}/sessions", { path: { id }, query: { limit: 100 }, signal }));
+  const [most, setMost] = useState(PAGE);
+  const found = useLoad(`sessions of ${id} ${most}`, (signal) => get("/api/user/{id}/sessions", { path: { id }, query: { limit: most }, signal }));
   const call = useCall();
   const end = (): void => call.run(async () => {
     await remove("/api/user/{id}/sessions", { path: { id } });
@@ -136,6 +137,7 @@ function UserSessions({ id }: { id: string }): JSX.Element {
       <Refusal text={call.faults.text} />
       {found.data.total === 0 ? <Empty title="Not signed in anywhere" /> : <>
         <ul class="rows">{found.data.items.map((each) => <li key={each.id}><span><bdi>{each.browser}</bdi> <span class="quiet">seen <Time at={each.lastSeenAt} /></span></span></li>)}</ul>
+        <More list={found.data} more={() => setMost(most + PAGE)} />
         {can(me.value, "user", "write") && <p class="actions"><Button disabled={call.busy} onClick={end}>Sign out everywhere</Button></p>}</>}
     </section>
   );

@@ -7,6 +7,7 @@ import { Badge, Button, Empty, Failure, Field, Long, Select, Time, type Tone } f
 import { Confirm } from "../../components/confirm.tsx";
 import { Check, FormDialog, Refusal, useCall } from "../../components/form.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
+import { ALL_ITEMS, More } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
 import { me } from "../../api/session.ts";
 import { can } from "../../state/grants.ts";
@@ -23,11 +24,12 @@ type Delivery = components["schemas"]["delivery.schema"];
 
 const HOOK = "/api/namespace/{namespace}/webhook/{id}";
 const ALL = "*";
+const SOME = 20; // deliveries
 const EVENTS: readonly EventName[] = ["published", "rolled_back", "review.requested", "review.approved", "review.rejected", "review.commented", "agent.failing", "agent.silent", "agent.recovered", "release.invalid", "namespace.restored"];
 const TONES: Record<Delivery["status"], Tone> = { delivered: "good", failed: "bad", pending: "warn" };
 
 export default function Webhooks(): JSX.Element {
-  const spaces = useLoad("namespaces", (signal) => get("/api/namespaces", { query: { limit: 1000 }, signal }));
+  const spaces = useLoad("namespaces", (signal) => get("/api/namespaces", { query: { limit: ALL_ITEMS }, signal }));
   const names = spaces.data?.items.map((each) => each.name) ?? [];
   const namespace = place.value.query.get("namespace") ?? names[0] ?? "";
   return (
@@ -43,7 +45,7 @@ export default function Webhooks(): JSX.Element {
 
 function List({ namespace }: { namespace: string }): JSX.Element {
   const path = { namespace };
-  const found = useLoad(namespace, (signal) => get("/api/namespace/{namespace}/webhooks", { path, query: { limit: 1000 }, signal }));
+  const found = useLoad(namespace, (signal) => get("/api/namespace/{namespace}/webhooks", { path, query: { limit: ALL_ITEMS }, signal }));
   const [secret, setSecret] = useState("");
   const [asked, setAsked] = useState<Hook | null>(null);
   const [sent, setSent] = useState(0); // the deliveries that are shown are read again
@@ -108,7 +110,8 @@ function Opened({ summary, children }: { summary: JSX.Element | string; children
 
 function Deliveries({ namespace, id, writes, sent }: { namespace: string; id: string; writes: boolean; sent: number }): JSX.Element {
   const path = { namespace, id };
-  const found = useLoad(`${namespace} ${id} ${sent}`, (signal) => get(`${HOOK}/deliveries`, { path, query: { limit: 20 }, signal }));
+  const [most, setMost] = useState(SOME);
+  const found = useLoad(`${namespace} ${id} ${sent} ${most}`, (signal) => get(`${HOOK}/deliveries`, { path, query: { limit: most }, signal }));
   const call = useCall();
   const again = (delivery: number): void => call.run(async () => {
     await post(`${HOOK}/delivery/{delivery}/redeliver`, { path: { ...path, delivery: String(delivery) } });
@@ -124,6 +127,7 @@ function Deliveries({ namespace, id, writes, sent }: { namespace: string; id: st
           <Attempts key={`${each.status} ${each.tries} ${each.finishedAt ?? ""}`} path={{ ...path, delivery: String(each.id) }} /></Opened>
           {writes && each.status !== "pending" && <button type="button" class="button plain small" aria-label={`Send delivery ${each.id} again`} disabled={call.busy} onClick={() => again(each.id)}>Send again</button>}</li>
       ))}</ul>
+      <More list={found.data} more={() => setMost(most + SOME)} />
       <p class="actions"><Button disabled={found.busy} onClick={found.reload}>Read again</Button></p>
     </>
   );
@@ -150,7 +154,7 @@ function Attempts({ path }: { path: Record<string, string> }): JSX.Element {
 
 function Form({ namespace, hook, done }: { namespace: string; hook: Hook | null; done: (secret: string) => void }): JSX.Element {
   const path = { namespace };
-  const projects = useLoad(`projects of ${namespace}`, (signal) => get("/api/namespace/{namespace}/projects", { path, query: { limit: 1000 }, signal }));
+  const projects = useLoad(`projects of ${namespace}`, (signal) => get("/api/namespace/{namespace}/projects", { path, query: { limit: ALL_ITEMS }, signal }));
   const [first] = useState({ url: hook?.url ?? "", description: hook?.description ?? "", events: hook?.events ?? ["published", "rolled_back"], projects: hook?.projects ?? [ALL] });
   const [values, setValues] = useState(first);
   const { url, description, events, projects: chosen } = values;
