@@ -1,6 +1,6 @@
 """Bodies that become content: a valid API token in one is refused and revoked, before readers or Git can have it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import orjson
@@ -29,12 +29,17 @@ async def read_content(
     *,
     reason: str = "found in an edit",
     further: FieldCheck | None = None,
+    credentials: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Read a JSON body as `read_json` does; 422 with the field for a valid API token in it, which is revoked."""
+    """Read a JSON body as `read_json` does; 422 with the field for a valid API token in it, which is revoked.
+
+    Fields that are `credentials` may have one: they are kept as secrets, and no response shows them.
+    """
     data, value = await read_with_bytes(req, schema, limit, further)
     search = _search(req, reason)
     if search and any(sign in data for sign in _SIGNS):
-        await run_in_thread(_check_fields, search, value)
+        searched = {name: each for name, each in value.items() if name not in credentials} if credentials else value
+        await run_in_thread(_check_fields, search, searched)
     return value
 
 

@@ -9,8 +9,9 @@ from falcon.asgi import Request, Response
 from api.auth.permissions.principal import as_principal
 from api.db.timestamps import dump_time
 from api.http.guard.access import EVERYWHERE, grants, principal_of, public
+from api.http.guard.content_body import read_content
 from api.http.guard.proposal_access import readable_projects, reads_all
-from api.http.request.json_body import check_coding, check_json, read_bytes, read_json
+from api.http.request.json_body import check_coding, check_json, read_bytes
 from api.http.response import json_views
 from api.interfaces import Principal
 from api.runtime.jobs.background import run_in_process, run_in_thread
@@ -27,6 +28,7 @@ from gitstore.upstream.followed_branches import FollowedBranch
 from gitstore.upstream.upstream_state import UpstreamFault, UpstreamState
 
 _MOST_TITLE = 200
+_CREDENTIALS = ("password", "sshKey", "hookSecret", "hostToken")  # an upstream may be a repository of this service
 _WITHHELD = "Problems withheld: they name rules or branches; reading them needs project:read, redirect:read and page:read in every project."
 
 
@@ -50,7 +52,7 @@ class UpstreamResource:
     async def on_put(self, req: Request, resp: Response, namespace: str) -> None:
         """Set the upstream; the first sync begins at once."""
         await self._releases.namespace(namespace)
-        body = await read_json(req, "upstream-put")
+        body = await read_content(req, "upstream-put", credentials=_CREDENTIALS)
         actor = as_principal(principal_of(req))
         resp.media = show_upstream(_visible(req, await run_in_thread(self._upstreams.put, actor, namespace, body)))
 
