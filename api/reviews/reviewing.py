@@ -15,7 +15,17 @@ from api.db.audit_accounts import Account, load_account
 from api.db.database import Connection, Database
 from api.db.errors import StateBroken, StateBusy
 from api.db.namespaces.pushed_commits import add_pushed, find_pushers
-from api.db.namespaces.reviews import Action, DraftKey, Origin, Person, Remark, Topic, add_remark, find_remarks
+from api.db.namespaces.reviews import (
+    Action,
+    DraftKey,
+    Origin,
+    Person,
+    Remark,
+    Topic,
+    add_remark,
+    find_last_steps,
+    find_remarks,
+)
 from api.db.namespaces.upstreams import find_upstream
 from api.db.timestamps import Clock, utc_now
 from api.errors import Forbidden
@@ -38,6 +48,8 @@ from gitstore.pushes.push import PushedHead
 # A review request or a comment needs one of these (resource, action) grants. A verdict needs the first.
 REVIEW_GRANTS = (VERDICT_GRANT, ("redirect", "write"), ("page", "write"), ("project", "write"))
 
+# The (resource, action) grant of those whose turn it is after a request or an approval.
+_NEXT_GRANTS = {Action.REQUEST: VERDICT_GRANT, Action.APPROVE: ("project", "publish")}
 
 _log = logs.logger("reviews")
 
@@ -156,6 +168,29 @@ class Reviews:
         except (StateBusy, StateBroken) as ex:
             _log.warning("reviews_not_read", exc_info=ex)
             return dict.fromkeys(subjects)
+
+    def find_waiting(self, heads: Mapping[DraftKey, str | None], caller: Principal) -> frozenset[DraftKey]:
+        """Return the drafts whose review, or publish after an approval, waits for the caller, as their last remarks show.
+
+        It reads no commits, so it knows neither who wrote a draft nor who owns what it changes. Returns none while the database is
+        unavailable.
+        """
+        able = {
+            action: {key for key in heads if caller.can(*grant, *key[:2])} for action, grant in _NEXT_GRANTS.items()
+        }
+        namespaces = {key.namespace for keys in able.values() for key in keys}
+        try:
+            with self.database.reading() as connection:
+                steps = find_last_steps(connection, namespaces)
+        except (StateBusy, StateBroken) as ex:
+            _log.warning("reviews_not_read", exc_info=ex)
+            return frozenset()
+        return frozenset(
+            key
+            for key, step in steps.items()
+            if key in able.get(step.action, ())
+            and (step.head == heads[key] if step.action is Action.APPROVE else step.person.email != caller.email)
+        )
 
     def thread(self, key: DraftKey, draft: ReviewSubject, caller: Principal | None = None) -> ReviewThread:
         """Return the remarks on a draft, and its review, with what the caller may do."""

@@ -15,7 +15,18 @@ from tests.service import ROOT
 
 AXE = (ROOT / "dashboard/node_modules/axe-core/axe.min.js").read_text
 PROJECT = "/dashboard/project/{namespace}/shop"
-PROJECT_PARTS = ["", "/pages", "/draft", "/history", "/history?version=2", "/agents", "/test", "/transfer", "?edit=new"]
+PROJECT_PARTS = [
+    "",
+    "/pages",
+    "/draft",
+    "/proposals",
+    "/history",
+    "/history?version=2",
+    "/agents",
+    "/test",
+    "/transfer",
+    "?edit=new",
+]
 SETTINGS = ["", "/users", "/roles", "/tokens", "/namespaces", "/webhooks", "/audit", "/api"]
 PAGES = [
     "/",

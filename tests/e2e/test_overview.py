@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from tests.e2e.caller import Caller
 from tests.e2e.git import Clone
-from tests.e2e.world import Place, World
+from tests.e2e.world import Place, World, redirect
 
 PATH = "/api/overview"
 
@@ -111,3 +112,52 @@ def test_the_last_publishes_of_each_project_are_told(world: World, place: Place)
         place.add(f"/{number}")
         place.publish(message=f"Publish {number}\n\nmore")
     assert last() == [(5, "Publish 5"), (4, "Publish 4"), (3, "Publish 3")]
+
+
+def test_what_waits_for_the_caller_comes_first_however_old_it_is_and_the_rest_is_paged(
+    world: World, place: Place
+) -> None:
+    reviewer, publisher = (
+        world.holder(("project", "read"), ("project", grant), namespace=place.namespace)
+        for grant in ("review", "publish")
+    )
+
+    def add(draft: str) -> str:
+        path = f"{place.path}/draft/redirects?draft={draft}"
+        place.root.ask("POST", path, 201, json=redirect(f"/{draft}"))
+        body = {"branch": draft, "project": place.project, "draft": draft}
+        made: str = place.root.ask("POST", f"{place.space}/proposals", 201, json=body).json()["id"]
+        return made
+
+    asked = add("z-asked")
+    others = [f"other-{number}" for number in range(51)]
+    for name in others:
+        add(name)
+    head = place.get("/draft?draft=z-asked")["head"]
+    of_proposal = f"{place.space}/proposal/{asked}/review"
+
+    def say(action: str) -> None:
+        body = {"action": action, "head": head}
+        caller = place.root if action == "request" else reviewer
+        caller.ask("POST", f"{place.path}/draft/review?draft=z-asked", 200, json=body)
+        caller.ask("POST", of_proposal, 200, json=body)
+
+    def first(caller: Caller) -> tuple[str, str]:
+        found = caller.get(PATH)
+        return found["drafts"][0]["draft"], found["proposals"][0]["branch"]
+
+    assert "z-asked" not in first(reviewer)
+    say("request")
+    assert first(reviewer) == ("z-asked", "z-asked")
+    assert "z-asked" not in first(publisher)
+    assert "z-asked" not in first(place.root)  # who asked waits for others
+    say("approve")
+    assert "z-asked" not in first(reviewer)
+    assert first(publisher) == ("z-asked", "z-asked")
+    pages = [publisher.get(PATH, waitingOffset=begin) for begin in (0, 50)]
+    assert [(len(each["drafts"]), len(each["proposals"])) for each in pages] == [(50, 50), (2, 2)]
+    assert {each["draft"] for page in pages for each in page["drafts"]} == {"z-asked", *others}
+    assert {each["branch"] for page in pages for each in page["proposals"]} == {"z-asked", *others}
+    assert [(page["draftsTotal"], page["proposalsTotal"]) for page in pages] == [(52, 52)] * 2
+    assert [each["drafts"] for each in publisher.get(PATH)["items"]] == [52]
+    assert publisher.get(PATH, waitingOffset=52)["drafts"] == []

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from api.db import audit
 from api.db.audit import OPERATOR_NAME, Actor, AuditEntry, AuditEvent
@@ -143,6 +143,19 @@ def find_remarks(connection: Connection, namespace: str, project: str, heads: Co
         for row in connection.execute(select(reviews).where(*own, reviews.c.head.in_(named[start : start + _AT_ONCE])))
     ]
     return sorted(found, key=lambda remark: remark.id)
+
+
+def find_last_steps(connection: Connection, namespaces: Collection[str]) -> dict[DraftKey, Remark]:
+    """Return the last request or verdict under each name of a draft in these namespaces, also of drafts that have ended."""
+    named, found = sorted(namespaces), dict[DraftKey, Remark]()
+    key = (reviews.c.namespace, reviews.c.project, reviews.c.draft)
+    steps = (Action.REQUEST, Action.APPROVE, Action.REJECT)
+    for start in range(0, len(named), _AT_ONCE):
+        own = (reviews.c.namespace.in_(named[start : start + _AT_ONCE]), reviews.c.archive.is_(None))
+        last = select(func.max(reviews.c.id)).where(*own, reviews.c.action.in_(steps)).group_by(*key)
+        rows = connection.execute(select(reviews).where(reviews.c.id.in_(last)))
+        found |= {remark.draft: remark for remark in map(_remark, rows)}
+    return found
 
 
 def archive_remarks(connection: Connection, namespace: str, archive: str) -> None:

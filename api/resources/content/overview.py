@@ -13,7 +13,7 @@ from api.db.errors import StateBroken, StateBusy
 from api.db.namespaces.reviews import DraftKey
 from api.http.guard.access import any_principal, principal_of
 from api.http.guard.proposal_access import is_visible
-from api.http.request.parameters import read_text, read_window
+from api.http.request.parameters import read_number, read_text, read_window
 from api.http.response import json_views
 from api.interfaces import Principal
 from api.resources.content.proposals import ProposalSummaries
@@ -23,24 +23,22 @@ from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.fleet_summary import FleetSummaries
 from api.runtime.serving.release_loader import ReleaseLoader
 from content.cache import LruCache
+from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound, StoreError
 from gitstore.history.live import LiveProject
 from gitstore.proposals.proposal import Proposal
 from gitstore.publish.open_drafts import DraftHead, OpenDraft
 from gitstore.store.store import Store
 
-_MOST_WAITING = 50  # drafts, and proposals: each is compared with release
+_MOST_WAITING = 50  # drafts, and proposals, of a window: each is compared with release
 _LAST_PUBLISHES = 3  # of each project
 _MOST_REMEMBERED = 2_000  # projects whose last publishes are kept in memory, a kilobyte each
 
 _log = logs.logger("overview")
 
 
-class _Waiting(NamedTuple):
-    """The newest drafts with their namespaces, and the number of all."""
-
-    drafts: Sequence[tuple[str, DraftHead, OpenDraft]]
-    total: int
+_Head = tuple[str, DraftHead]  # with its namespace
+_Draft = tuple[str, DraftHead, OpenDraft]
 
 
 class _Shown(NamedTuple):
@@ -73,9 +71,9 @@ class Overview:
 
     @any_principal
     async def on_get(self, req: Request, resp: Response) -> None:
-        """Show a window of the projects by name, the namespaces, and the newest drafts and proposals, as far as the caller may.
+        """Show a window of the projects by name, the namespaces, and a window of what waits, as far as the caller may.
 
-        With `q`, only the projects and namespaces that match the text, and what waits there.
+        What waits for the caller comes first, then the newest. With `q`, only the projects and namespaces that match the text, and what waits there.
         """
         principal, (limit, offset) = principal_of(req), read_window(req)
         visible = await self._served(principal)
@@ -89,18 +87,27 @@ class Overview:
             name: frozenset(each.name for each in projects if _reads(principal, "project", each))
             for name, projects in served.items()
         }
-        waiting: _Waiting = await run_in_process(_find_drafts, self._store, drafted)
+        begin = read_number(req, "waitingOffset", 0)
+        heads: list[_Head] = await run_in_process(self._store.drafts.heads, drafted)
+        proposals = await self._find_proposals(principal, served)
+        waiting = await run_in_thread(self._find_waiting, heads, proposals, as_principal(principal))
+        chosen = sorted(heads, key=lambda each: _draft_order(each, waiting))[begin : begin + _MOST_WAITING]
+        drafts: list[_Draft] = await run_in_process(_read_drafts, self._store, chosen)
+        proposals.sort(key=lambda each: (waiting.isdisjoint(_proposal_keys(*each)), -each[1].time))
         resp.media = {
             "items": await run_in_thread(self._show_projects, shown),
             "total": len(every),
             "limit": limit,
             "offset": offset,
             "namespaces": await run_in_thread(self._show_namespaces, {name: visible[name] for name in served}),
-            "drafts": await run_in_thread(self._show_drafts, waiting.drafts, as_principal(principal)),
-            "draftsTotal": waiting.total,
-            **await self._show_proposals(req, principal, served),
+            "drafts": await run_in_thread(self._show_drafts, drafts, as_principal(principal)),
+            "draftsTotal": len(heads) - len(chosen) + len(drafts),
+            "proposals": await self._show_proposals(req, proposals[begin : begin + _MOST_WAITING]),
+            "proposalsTotal": len(proposals),
             **await run_in_thread(
-                self._show_failing, {(each.namespace, each.name) for each in every if _reads(principal, "agent", each)}
+                self._show_failing,
+                {(each.namespace, each.name) for each in every if _reads(principal, "agent", each)},
+                begin,
             ),
         }
 
@@ -131,13 +138,15 @@ class Overview:
             return ""
 
     def _show_projects(self, shown: Sequence[_Shown]) -> list[dict[str, Any]]:
+        named = [self._store.drafts.names(each.namespace, each.name) for each, _, _ in shown]
         return [
             {
-                **json_views.project(each, self._store.drafts.names(each.namespace, each.name)),
+                **json_views.project(each, drafts),
+                "drafts": len(drafts),
                 "agents": self._count_agents(each) if reads_agents else None,
                 "publishes": self._list_publishes(each) if reads_history else None,
             }
-            for each, reads_agents, reads_history in shown
+            for (each, reads_agents, reads_history), drafts in zip(shown, named, strict=True)
         ]
 
     def _list_publishes(self, project: LiveProject) -> list[dict[str, Any]]:
@@ -170,8 +179,8 @@ class Overview:
             "taken": measured["taken"],
         }
 
-    def _show_failing(self, readable: Collection[tuple[str, str]]) -> dict[str, Any]:
-        """Show the readable projects with failing agents."""
+    def _show_failing(self, readable: Collection[tuple[str, str]], begin: int) -> dict[str, Any]:
+        """Show a window of the readable projects with failing agents."""
         try:
             found = [(key, agents) for key, agents in self._fleet.count_failing() if key[:2] in readable]
         except (StateBusy, StateBroken) as ex:
@@ -179,11 +188,23 @@ class Overview:
             return {"failing": [], "failingTotal": 0}
         shown = [
             {"namespace": key.namespace, "project": key.project, "first": key.name, "agents": agents}
-            for key, agents in sorted(found)[:_MOST_WAITING]
+            for key, agents in sorted(found)[begin : begin + _MOST_WAITING]
         ]
         return {"failing": shown, "failingTotal": len(found)}
 
-    def _show_drafts(self, drafts: Sequence[tuple[str, DraftHead, OpenDraft]], caller: Account) -> list[dict[str, Any]]:
+    async def _find_proposals(self, principal: Principal, namespaces: Collection[str]) -> list[tuple[str, Proposal]]:
+        found: list[tuple[str, Proposal]] = await run_in_process(self._store.proposals.unmerged, tuple(namespaces))
+        return [(name, each) for name, each in found if is_visible(principal, name, each)]
+
+    def _find_waiting(
+        self, heads: Sequence[_Head], proposals: Sequence[tuple[str, Proposal]], caller: Account
+    ) -> frozenset[DraftKey]:
+        """Return what waits for the caller, by project."""
+        drafts: dict[DraftKey, str | None] = {DraftKey(name, *head.name): head.commit for name, head in heads}
+        pushed = {key: each.head for name, each in proposals for key in _proposal_keys(name, each)}
+        return self._reviews.find_waiting(drafts | pushed, caller)
+
+    def _show_drafts(self, drafts: Sequence[_Draft], caller: Account) -> list[dict[str, Any]]:
         keys = [DraftKey(namespace, *head.name) for namespace, head, _ in drafts]
         reviews = self._reviews.find_reviews(
             {key: each.review_subject for key, (_, _, each) in zip(keys, drafts, strict=True)}, caller
@@ -201,18 +222,12 @@ class Overview:
             for key, (_, head, found) in zip(keys, drafts, strict=True)
         ]
 
-    async def _show_proposals(self, req: Request, principal: Principal, namespaces: Collection[str]) -> dict[str, Any]:
-        found: list[tuple[str, Proposal]] = await run_in_process(self._store.proposals.unmerged, tuple(namespaces))
-        visible = sorted(
-            ((name, each) for name, each in found if is_visible(principal, name, each)), key=lambda each: -each[1].time
-        )
-        newest = visible[:_MOST_WAITING]
+    async def _show_proposals(self, req: Request, proposals: Sequence[tuple[str, Proposal]]) -> list[dict[str, Any]]:
         shown: dict[tuple[str, str], dict[str, Any]] = {}
-        for namespace in {name for name, _ in newest}:
-            summaries = await self._summaries.show(req, namespace, [each for name, each in newest if name == namespace])
-            shown |= {(namespace, each["id"]): each for each in summaries}
-        proposals = [{"namespace": name, **shown[name, each.id]} for name, each in newest if (name, each.id) in shown]
-        return {"proposals": proposals, "proposalsTotal": len(visible)}
+        for namespace in {name for name, _ in proposals}:
+            own = [each for name, each in proposals if name == namespace]
+            shown |= {(namespace, each["id"]): each for each in await self._summaries.show(req, namespace, own)}
+        return [{"namespace": name, **shown[name, each.id]} for name, each in proposals if (name, each.id) in shown]
 
 
 def _matching(served: Mapping[str, Sequence[LiveProject]], text: str) -> Mapping[str, Sequence[LiveProject]]:
@@ -235,10 +250,16 @@ def _reads(principal: Principal, resource: str, project: LiveProject) -> bool:
     return principal.can(resource, "read", project.namespace, project.name)
 
 
-def _find_drafts(store: Store, projects: Mapping[str, Collection[str]]) -> _Waiting:
-    """Return the newest drafts of these projects by namespace."""
-    heads = store.drafts.heads(projects)
-    newest = sorted(heads, key=lambda each: (-each[1].time, each[0], each[1].name))[:_MOST_WAITING]
-    read = ((namespace, head, store.drafts.read_open(namespace, head)) for namespace, head in newest)
-    found = [(namespace, head, draft) for namespace, head, draft in read if draft]
-    return _Waiting(found, len(heads) - len(newest) + len(found))
+def _draft_order(found: _Head, waiting: Collection[DraftKey]) -> tuple[bool, int, str, DraftName]:
+    namespace, head = found
+    return DraftKey(namespace, *head.name) not in waiting, -head.time, namespace, head.name
+
+
+def _proposal_keys(namespace: str, proposal: Proposal) -> list[DraftKey]:
+    return [DraftKey(namespace, project, proposal.review_name) for project in proposal.projects]
+
+
+def _read_drafts(store: Store, heads: Sequence[_Head]) -> list[_Draft]:
+    """Return those of the drafts that have changes."""
+    read = ((namespace, head, store.drafts.read_open(namespace, head)) for namespace, head in heads)
+    return [(namespace, head, draft) for namespace, head, draft in read if draft]

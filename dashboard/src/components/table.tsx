@@ -104,9 +104,9 @@ function Heading({ column }: { column: { name: string; sort?: string; class?: st
 
 export const PAGE = 50;
 
-/** The offset of the page that a query names, else of the one of the address. */
-export function offset(query = place.value.query): number {
-  return (Math.max(1, Math.trunc(Number(query.get("page")) || 1)) - 1) * PAGE;
+/** The offset of the page that a query names, else of the one of the address; another `name` is that of another list. */
+export function offset(query = place.value.query, name = "page"): number {
+  return (Math.max(1, Math.trunc(Number(query.get(name)) || 1)) - 1) * PAGE;
 }
 
 /** The last page of a list, as the address names it. */

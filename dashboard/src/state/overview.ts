@@ -11,9 +11,9 @@ export interface NamespaceView {
   projects: readonly Project[];
 }
 
-/** Read a window of the projects, and what waits; with a text only what has each of its words in its names. */
-export function readOverview(limit: number, offset: number, signal: AbortSignal, q = ""): Promise<Overview> {
-  return get("/api/overview", { query: { limit, offset, ...(q ? { q } : {}) }, signal });
+/** Read a window of the projects, and one of what waits; with a text only what has each of its words in its names. */
+export function readOverview(limit: number, offset: number, signal: AbortSignal, q = "", waitingOffset = 0): Promise<Overview> {
+  return get("/api/overview", { query: { limit, offset, ...(q ? { q } : {}), ...(waitingOffset ? { waitingOffset } : {}) }, signal });
 }
 
 /** Group the projects of a window by namespace; namespaces without projects come last, below the last window. */

@@ -66,6 +66,9 @@ const isIn = (of: Of, event: LiveEvent): boolean => event.namespace === of.names
 /** Whether an event is about a project or one of its drafts. */
 export const isAboutDrafts = (of: Of) => (event: LiveEvent): boolean => event.type !== "proposal.changed" && isIn(of, event);
 
+/** Whether an event is about the proposals of a namespace. */
+export const isAboutProposals = (namespace: string) => (event: LiveEvent): boolean => event.namespace === namespace && event.type !== "draft.changed";
+
 /** Whether an event is about a project or the draft that is shown. */
 export const isAboutDraft = (of: Of) => (event: LiveEvent): boolean =>
   isAboutDrafts(of)(event) && (event.type !== "draft.changed" || event.draft === (of.draft ?? "main"));

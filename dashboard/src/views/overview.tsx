@@ -11,18 +11,20 @@ import { FRESH, usePolling } from "../state/polling.ts";
 import { byNamespace, readOverview, type NamespaceView, type Overview as Shown, type Project } from "../state/overview.ts";
 import { count, plural } from "../state/words.ts";
 import { projectPath } from "../state/project.ts";
+import { place, withQuery } from "../state/router.ts";
 import { ProposalState, proposalPath } from "./proposal.tsx";
 import { mayJudge, type Review } from "./review.tsx";
 
 export default function Overview(): JSX.Element {
-  const found = useLoad(`overview ${offset()}`, (signal) => readOverview(PAGE, offset(), signal), () => true);
+  const begin = offset(place.value.query, "waiting");
+  const found = useLoad(`overview ${offset()} ${begin}`, (signal) => readOverview(PAGE, offset(), signal, "", begin), () => true);
   usePolling(found, movesOf(found.data?.items ?? []));
   return (
     <main class="page">
       <header class="heading"><h1>Overview</h1></header>
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.namespaces.length
-        ? <>{!preview.value && <Waiting shown={found.data} />}<Namespaces namespaces={byNamespace(found.data)} drafts={found.data.drafts} />{found.data.total > PAGE && <Pages total={found.data.total} />}</>
+        ? <>{!preview.value && <Waiting shown={found.data} begin={begin} />}<Namespaces namespaces={byNamespace(found.data)} drafts={found.data.drafts} />{found.data.total > PAGE && <Pages total={found.data.total} />}</>
         : <Nothing />)}
     </main>
   );
@@ -78,13 +80,13 @@ interface Part {
 
 /** Whose turn it is with a draft or proposal: that of an owner, a reviewer or a publisher, or of those who made it. */
 function turnOf(parts: readonly Part[], blocked: boolean): { rank: number; about: ComponentChildren } {
-  if (blocked) return { rank: 1, about: null };
+  if (blocked) return { rank: 3, about: null };
   const asked = parts.filter(({ review }) => review?.state === "requested" && mayJudge(review));
   const owned = asked.some(({ review }) => review?.suggestedReviewers.some((each) => each.kind === "user" && each.id === me.value?.id));
-  if (owned) return { rank: 2, about: <strong>Waits for you, an owner of what it changes</strong> };
-  if (asked.length > 0) return { rank: 3, about: <strong>You may review it</strong> };
+  if (owned) return { rank: 1, about: <strong>Waits for you, an owner of what it changes</strong> };
+  if (asked.length > 0) return { rank: 2, about: <strong>You may review it</strong> };
   const approved = parts.length > 0 && parts.some(({ review }) => review?.state === "approved") && parts.every(({ review }) => review?.state === "approved" || review?.required === false);
-  if (approved && parts.every(({ namespace, project }) => can(me.value, "project", "publish", namespace, project))) return { rank: 3, about: <strong>Approved: you may publish it</strong> };
+  if (approved && parts.every(({ namespace, project }) => can(me.value, "project", "publish", namespace, project))) return { rank: 2, about: <strong>Approved: you may publish it</strong> };
   return { rank: 4, about: approved ? "Approved: waits for a publisher" : parts.some(({ review }) => review?.state === "requested") ? "Waits for a review" : null };
 }
 
@@ -100,19 +102,23 @@ function DraftState({ state, conflicts = 0 }: { state?: string | undefined; conf
   return <Badge tone={tone}>{text}</Badge>;
 }
 
-function Waiting({ shown }: { shown: Shown }): JSX.Element {
-  const more = shown.draftsTotal - shown.drafts.length + shown.proposalsTotal - shown.proposals.length + shown.failingTotal - shown.failing.length;
+function Waiting({ shown, begin }: { shown: Shown; begin: number }): JSX.Element {
+  const total = shown.draftsTotal + shown.proposalsTotal + shown.failingTotal;
+  const after = [[shown.draftsTotal, shown.drafts], [shown.proposalsTotal, shown.proposals], [shown.failingTotal, shown.failing]] as const;
+  const more = after.reduce((sum, [all, items]) => sum + Math.max(0, all - begin - items.length), 0);
   const rows = rowsOf(shown);
+  const link = (to: number, text: string): JSX.Element =>
+    <a href={withQuery(place.value, { waiting: to > 0 ? String(to / PAGE + 1) : "", page: place.value.query.get("page") ?? "" })}>{text}</a>;
   return (
     <section aria-labelledby="waiting">
-      <h2 id="waiting">Waiting {rows.length > 0 && <Badge>{count(rows.length + more)}</Badge>}</h2>
-      {rows.length === 0 && <p class="quiet">Nothing waits: no draft or proposal is open, and no agent fails.</p>}
+      <h2 id="waiting">Waiting {total > 0 && <Badge>{count(total)}</Badge>}</h2>
+      {total === 0 && <p class="quiet">Nothing waits: no draft or proposal is open, and no agent fails.</p>}
       <ul class="waiting">
         {rows.map((row) => (
           <li key={row.key}><span>{row.sign}</span><a href={row.href}>{row.name}</a><span class="quiet">{row.about}</span><span class="quiet when">{row.at && <Time at={row.at} />}</span></li>
         ))}
       </ul>
-      {more > 0 && <p class="quiet">And {count(more)} more.</p>}
+      {(begin > 0 || more > 0) && <p class="facts">{begin > 0 && link(begin - PAGE, "Before these")}{more > 0 && link(begin + PAGE, `And ${count(more)} more`)}</p>}
     </section>
   );
 }
@@ -126,7 +132,7 @@ function Namespaces({ namespaces, drafts }: { namespaces: readonly NamespaceView
           {each.description && <p class="quiet">{each.description}</p>}
           {each.projects.length === 0
             ? <p class="quiet">{can(me.value, "project", "write", each.name) ? <>No projects yet. <a href={`/dashboard/settings/namespaces?name=${encodeURIComponent(each.name)}`}>Add a project</a></> : "No projects that you may see."}</p>
-            : <ul class="cards">{each.projects.map((project) => <Card key={project.name} project={project} draft={drafts.find((one) => one.draft === "main" && one.namespace === project.namespace && one.project === project.name)} />)}</ul>}
+            : <ul class="cards">{each.projects.map((project) => <Card key={project.name} project={project} draft={drafts.find((one) => one.namespace === project.namespace && one.project === project.name)} />)}</ul>}
         </section>
       ))}
     </>
@@ -137,7 +143,7 @@ function Card({ project, draft }: { project: Project; draft: Shown["drafts"][num
   const history = projectPath(project.namespace, project.name, "history");
   return (
     <li class="card">
-      <h3><a href={projectPath(project.namespace, project.name)}>{project.title ?? project.name}</a>{project.draft && <DraftState state={draft?.review?.state} conflicts={draft?.conflicts ?? 0} />}</h3>
+      <h3><a href={projectPath(project.namespace, project.name)}>{project.title ?? project.name}</a>{project.drafts === 1 ? <DraftState state={draft?.review?.state} conflicts={draft?.conflicts ?? 0} /> : project.drafts > 1 && <Badge tone="warn">{count(project.drafts)} drafts open</Badge>}</h3>
       <p class="facts">
         <span>Publish {project.publishNumber}</span><code title={project.version}>{project.version.slice(0, 7)}</code>
         <span>{plural(project.redirects, "redirect")}</span><span>{plural(project.pages, "page")}</span>

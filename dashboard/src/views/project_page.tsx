@@ -17,6 +17,8 @@ import { PROJECT_TABS, type FrameProps } from "./view.ts";
 /** The views that show a draft, and so have a list to choose one of. */
 const OF_DRAFTS = new Set(["", "pages", "draft", "test", "transfer"]);
 
+const NOT_IN_PREVIEW = new Set(["draft", "proposals"]);
+
 export default function ProjectPage({ params, children }: FrameProps): JSX.Element {
   const of = ofView(params);
   const { namespace, project } = of;
@@ -28,7 +30,7 @@ export default function ProjectPage({ params, children }: FrameProps): JSX.Eleme
     { keep: "project" },
   );
   const base = projectPath(namespace, project);
-  const tabs = PROJECT_TABS.filter(([part]) => part !== "draft" || !preview.value).map(([part, text]) => {
+  const tabs = PROJECT_TABS.filter(([part]) => !(preview.value && NOT_IN_PREVIEW.has(part))).map(([part, text]) => {
     const href = part ? `${base}/${part}` : base;
     return { href: viewPath(of, part), text, current: place.value.path === href };
   });

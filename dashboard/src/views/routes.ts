@@ -24,6 +24,7 @@ export const ROUTES: readonly Route[] = [
   ofProject("", "Redirects", () => import("./redirects.tsx")),
   ofProject("/pages", "Pages", () => import("./pages.tsx")),
   ofProject("/draft", "Draft", () => import("./draft.tsx")),
+  ofProject("/proposals", "Proposals", () => import("./proposals.tsx")),
   ofProject("/history", "History", () => import("./history.tsx")),
   ofProject("/transfer", "Import and export", () => import("./transfer.tsx")),
   ofProject("/test", "Tester", () => import("./tester.tsx")),

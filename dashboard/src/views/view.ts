@@ -12,5 +12,5 @@ export interface FrameProps extends ViewProps {
 
 /** The tabs of a project, in their order: the last part of the address, and the name. Add a row with a view's route. */
 export const PROJECT_TABS: readonly (readonly [part: string, name: string])[] = [
-  ["", "Redirects"], ["pages", "Pages"], ["draft", "Draft"], ["history", "History"], ["agents", "Agents"], ["test", "Tester"], ["transfer", "Import and export"],
+  ["", "Redirects"], ["pages", "Pages"], ["draft", "Draft"], ["proposals", "Proposals"], ["history", "History"], ["agents", "Agents"], ["test", "Tester"], ["transfer", "Import and export"],
 ];
