@@ -175,6 +175,7 @@ def open_services(settings: Settings, clock: Clock = utc_now, *, create: bool = 
             clock,
             hide_unknown=settings.hide_unknown_users,
             only_account=None if settings.password_login else settings.password_login_account,
+            issuer=settings.openid_issuer,
         ),
         Accounts(state, throttle, clock),
         CustomRoles(state, clock),

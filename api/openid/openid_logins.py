@@ -42,7 +42,6 @@ _LOGOUT_KEPT = 3 * LIFETIME
 _LIFETIME_OF_ROLES = timedelta(hours=1)  # that are never looked at again
 _REFRESH = "openid refresh token"
 _REFUSED = "refused by the provider"
-_REPLACED = "the provider was replaced"
 _MOST_CODE = 4096
 _CODE = re.compile(r"[a-z_]{1,40}")
 
@@ -119,9 +118,10 @@ class OpenIdLogins:
         """Ask the provider if it is time for that; False if the session has ended by the answer."""
         claimed_at = self.clock()
         found = await run_in_thread(self._claim_check, session, claimed_at)
-        if found is not None and found.issuer != self.config.issuer:  # its tokens are nothing for the present provider
-            await run_in_thread(self._end, session, _REPLACED)
-            return False
+        if found is not None and found.issuer != self.config.issuer:
+            return (
+                True  # its tokens are nothing for the present provider, and the refresh that follows ends the session
+            )
         token = self._unseal_refresh(found) if found else ""
         if found is None or not token:
             return True

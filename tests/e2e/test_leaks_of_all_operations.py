@@ -91,7 +91,7 @@ def test_a_token_in_a_body_is_refused_and_revoked(own_world: World, shop: Place,
     found = planted(operation.request or "", leak.value)
     assert found, "no text of the body can have a token: name the operation above"
     pointer, body = found
-    body |= {"grants": GRANTS} if isinstance(body, dict) and "grants" in body else {}
+    body = {**body, "grants": GRANTS} if isinstance(body, dict) and "grants" in body else body
     is_of_people = _OF_PEOPLE.match(name_of(operation))
     caller = own_world.person("admin") if is_of_people else own_world.root
     number = caller.get("/api/me")["id"] if is_of_people else "0123456789abcdef"

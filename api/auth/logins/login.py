@@ -38,6 +38,8 @@ class Logins:
     hide_unknown: bool = False
     only_account: str | None = None
     """The only account that may log in by password, empty for none; None for all."""
+    issuer: str = ""
+    """The issuer of the OpenID provider; empty for none."""
 
     def login(self, username: str, password: str, client: Client = NO_CLIENT) -> SessionTokens:
         """Open a session of an account; 401 `invalid_credentials` or 403 `user_not_exist`, in the same time.
@@ -83,9 +85,10 @@ class Logins:
     def refresh(self, token: str, client: Client = NO_CLIENT) -> SessionTokens:
         """Return the next tokens of a session; 401 for an invalid, expired or revoked token.
 
-        Also for a session by password of an account that cannot log in by password any more.
+        Also for a session by password of an account that cannot log in by password any more, and for one of a former provider.
         """
-        rotation = RefreshRotation(self.state, self.keyring.ring, self.lifetimes, self.clock(), self.only_account)
+        ring, now = self.keyring.ring, self.clock()
+        rotation = RefreshRotation(self.state, ring, self.lifetimes, now, self.only_account, self.issuer)
         return rotation.refresh(token, client)
 
     def session_of(self, token: str, use: TokenUse) -> str:

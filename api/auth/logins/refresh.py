@@ -13,7 +13,7 @@ from api.auth.logins.browser import NO_CLIENT, Client
 from api.auth.logins.jwt_token import Claims, TokenUse, verify
 from api.auth.logins.keyring import Ring
 from api.auth.logins.session_tokens import Lifetimes, RefreshLink, SessionTokens, jti_hash, next_link, same_link
-from api.db.accounts.openid import is_by_password
+from api.db.accounts.openid import find_provider_session
 from api.db.accounts.sessions import Session, find_refresh_token, find_session, note_client, revoke, spend
 from api.db.accounts.users import User, find_user, username_key
 from api.db.audit import Actor, AuditEntry, AuditEvent, record
@@ -36,21 +36,35 @@ class RefreshRotation:
     now: datetime
     only_account: str | None = None
     """The only account that may log in by password, as in `Logins`."""
+    issuer: str = ""
+    """The issuer of the OpenID provider, as in `Logins`."""
 
     def refresh(self, token: str, client: Client = NO_CLIENT) -> SessionTokens:
-        """Return the successors of a refresh token; Unauthenticated if it is invalid, expired or revoked."""
+        """Return the successors of a refresh token; Unauthenticated if it is invalid, expired or revoked.
+
+        Also for a session of another provider than the present one, whose roles and end no one would look at again: it ends.
+        """
         claims = verify(token, TokenUse.REFRESH, self.ring, self.now)
         with self.state.database.writing() as connection:
             user, session = _owner(connection, claims)
-            if not may_log_in(user.username, self.only_account) and is_by_password(connection, session.id):
+            provider = find_provider_session(connection, session.id)
+            if provider is None and not may_log_in(user.username, self.only_account):
                 raise Unauthenticated
-            link = self._advance(connection, claims, session) or self._reissue(connection, claims)
+            is_former = provider is not None and provider.issuer != self.issuer
+            link = None if is_former else self._rotate(connection, claims, session)
             if link is not None and client.address is not None:
                 note_client(connection, session.id, {**client.stored(), "last_seen_at": self.now})
+        if is_former:
+            self._end_former(claims, user)
+            raise Unauthenticated
         if link is None:
             self._revoke_session(claims, user, client.address)
             raise Unauthenticated
         return link.sign(user, self.lifetimes.access)
+
+    def _rotate(self, connection: Connection, claims: Claims, session: Session) -> RefreshLink | None:
+        """Return the link of this call, or of another one a moment ago; None for a token that was used again later."""
+        return self._advance(connection, claims, session) or self._reissue(connection, claims)
 
     def _advance(self, connection: Connection, claims: Claims, session: Session) -> RefreshLink | None:
         """Return the next link if this call creates it, else None."""
@@ -73,6 +87,15 @@ class RefreshRotation:
         if row is None or key is None:
             raise Unauthenticated
         return same_link(claims, key, row)
+
+    def _end_former(self, claims: Claims, user: User) -> None:
+        """End a session of a provider that is not that of the service any more."""
+        reason = "the provider was replaced" if self.issuer else "there is no provider any more"
+        with self.state.changing() as connection:
+            if revoke(connection, claims.session, self.now, reason):
+                detail = {"sessions": 1, "session": claims.session, "by": "openid", "reason": reason}
+                actor = Actor("user", user.id, user.username)
+                record(connection, AuditEntry(self.now, AuditEvent.SESSIONS_ENDED, actor, user.username, detail))
 
     def _revoke_session(self, claims: Claims, user: User, address: str | None) -> None:
         _log.warning(AuditEvent.TOKEN_REUSED.value, username=user.username, session=claims.session)

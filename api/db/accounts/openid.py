@@ -76,11 +76,6 @@ def find_provider_session(connection: Connection, number: str) -> ProviderSessio
     return None if row is None else ProviderSession(*row)
 
 
-def is_by_password(connection: Connection, number: str) -> bool:
-    """Tell whether a session was opened by password: it has no part of a provider."""
-    return find_provider_session(connection, number) is None
-
-
 def find_person(connection: Connection, number: str) -> int | None:
     """Return the user of a session that was not ended, if its identity is still that of the user."""
     query = (

@@ -107,7 +107,7 @@ def signing_in(folder: Path, provider: HostileProvider, database: str = "", **ch
             **changed,
         },
     )
-    found = world(folder, database=database, openid_issuer=provider.issuer)
+    found = world(folder, database=database, openid_issuer=settings.openid_issuer)
     with closing(found.services):
         provider.now = lambda: found.clock().timestamp()
         yield _start(settings, found, provider)
