@@ -25,6 +25,9 @@ from gitstore.layout import COMMIT_PREFIX, PROPOSAL_PREFIX, BlobId, CommitId, Tr
 from gitstore.yamlfiles.dump import EMPTY_FILES
 from gitstore.yamlfiles.rewrite import RewrittenFile
 
+# As Git writes the commit of a branch that does not exist: https://git-scm.com/docs/githooks#update
+NO_DRAFT = CommitId("0" * 40)
+
 
 class DraftName(NamedTuple):
     """The name of a draft, with its project."""
@@ -260,9 +263,10 @@ def require_draft(state: DraftState) -> None:
 
 
 def require_head(state: DraftState, head: str) -> None:
-    """Raise StaleDraft where the draft's head is not what the caller expects."""
-    if head and head != state.head:
+    """Raise StaleDraft where the draft's head is not what the caller expects; `NO_DRAFT` expects none."""
+    if head and head != (state.head or NO_DRAFT):
         where = f"is at {state.head}" if state.head else "does not exist"
+        wanted = "no draft" if head == NO_DRAFT else head[:40]
         raise StaleDraft(
-            f"The draft {state.name.draft} {where}; the request expects {head[:40]}. Read it again, then retry."
+            f"The draft {state.name.draft} {where}; the request expects {wanted}. Read it again, then retry."
         )

@@ -17,7 +17,7 @@ from content.records.vocabulary import Kind
 from gitstore.comparison.descriptions import count_text
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
-from gitstore.drafts.drafts import DraftState, commit_workspace, project_tree, snapshot_of
+from gitstore.drafts.drafts import DraftState, commit_workspace, project_tree, require_head, snapshot_of
 from gitstore.drafts.edits import Put
 from gitstore.drafts.import_lint import ImportFinding, is_lintable, lint_import
 from gitstore.drafts.import_order import ImportedRedirects
@@ -36,17 +36,22 @@ _ROUNDS = 5
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """Import options: `overwrite` updates existing rules, `dry_run` only plans, `skip_errors` skips invalid rows."""
+    """Import options: `overwrite` updates existing rules, `dry_run` only plans, `skip_errors` skips invalid rows.
+
+    With a `head`, only a draft at this commit is planned for or changed; `NO_DRAFT` is for none.
+    """
 
     overwrite: bool = False
     dry_run: bool = False
     skip_errors: bool = False
+    head: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
     """The result of an import or a dry run; `head` is None where nothing was written.
 
+    `seen` is the head of the draft that the plan is for, None without a draft.
     `never_answer` counts the rules that can never answer in the draft with the import, None where it is unknown;
     `is_countable` tells that the draft is small enough to count them. `findings` are those of a dry run, None where
     they are unknown.
@@ -54,6 +59,7 @@ class ImportResult:
 
     plan: ImportPlan
     head: CommitId | None
+    seen: CommitId | None
     files: Sequence[RewrittenFile] = ()
     never_answer: int | None = None
     is_countable: bool = False
@@ -81,8 +87,8 @@ def preview_import(
     plan = planned.plan
     lint = None if _is_refused(plan, options) else lint_import(compiler, snapshot_of(compiler, state), plan)
     if lint is None:
-        return ImportResult(plan, None)
-    return ImportResult(plan, None, never_answer=lint.never_answer, findings=lint.findings)
+        return ImportResult(plan, None, state.head)
+    return ImportResult(plan, None, state.head, never_answer=lint.never_answer, findings=lint.findings)
 
 
 def _is_refused(plan: ImportPlan, options: ImportOptions) -> bool:
@@ -98,13 +104,14 @@ def import_rows(
     author: Author,
 ) -> ImportResult:
     """Import rows into a draft. Invalid rows stop it unless they are to be skipped; the plan lists all of them."""
+    require_head(state, options.head)
     snapshot = snapshot_of(compiler, state)
     if planned.tree != state.tree:  # it changed meanwhile
         again = planned.read.planned_again(_known(snapshot), overwrite=options.overwrite)
         planned = _check_together(snapshot, state, again)
     plan = planned.plan
     if _is_refused(plan, options) or not plan.wanted_count:
-        return ImportResult(plan, None)
+        return ImportResult(plan, None, state.head)
     workspace = Workspace(snapshot, transaction.blob, "flow", compiler.limits)
     workspace.apply(Put(Kind.REDIRECTS, row.fields) for row in plan.changed if row.fields)
     workspace.append_redirects(
@@ -116,7 +123,7 @@ def import_rows(
     if not plan.wrong and _has_no_content(snapshot):
         with after_commit("recording that the rules are valid"):  # otherwise the publish checks them
             compiler.record_validated(TreeId(str(project_tree(transaction, head, state.name.project))))
-    return ImportResult(plan, head, workspace.rewritten, is_countable=is_lintable(snapshot, plan))
+    return ImportResult(plan, head, state.head, workspace.rewritten, is_countable=is_lintable(snapshot, plan))
 
 
 def _has_no_content(snapshot: Snapshot) -> bool:

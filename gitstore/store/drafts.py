@@ -26,6 +26,7 @@ from gitstore.drafts.drafts import (
     edit_draft,
     project_tree,
     read_draft,
+    require_head,
     write_record,
 )
 from gitstore.drafts.edits import Edit, Patch, Put
@@ -267,6 +268,7 @@ class Drafts(Component):
         """Import rows into a draft as one commit, or report the problems of the rows; a dry run writes nothing."""
         with self._access.reading(namespace) as reader:  # before the lock is taken
             state = read_draft(reader.repository, name)
+            require_head(state, options.head)
             planned = plan_rows(reader, state, rows, options)
             if options.dry_run:
                 return preview_import(reader, state, planned, options)

@@ -425,6 +425,33 @@ def test_a_dropped_file_overwrites_rules_only_when_it_is_told_to(world: World, n
     assert drafted(place) == {"/old": "/other"}
 
 
+def test_an_import_overwrites_nothing_that_was_edited_after_the_look(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page(refused=409)
+    sign_in(page, world.user("admin"), view(place, "/transfer"))
+    page.get_by_label("Overwrite redirects with the same source").check()
+    rows = b"type\tsource\ttarget\tstatus\nBASIC\t/a\t/imported\t301\n"
+    page.get_by_label("File to import").set_input_files({"name": "a.tsv", "mimeType": "text/plain", "buffer": rows})
+    expect(page.get_by_text("1 changed")).to_be_visible()
+    (item,) = place.get("/draft/redirects")["items"]
+    place.ask("PATCH", f"/draft/redirects/{item['id']}", 200, json={"target": "/theirs"})  # it begins the draft
+    start, again = (page.get_by_role("button", name=name) for name in ("Import into the draft", "Look again"))
+    for target in ("/theirs", "/theirs-too"):
+        place.ask("PATCH", f"/draft/redirects/{item['id']}", 200, json={"target": target})
+        start.click()
+        expect(page.get_by_role("alert")).to_contain_text("Somebody has changed the draft since you looked")
+        expect(start).to_have_count(0)
+        assert drafted(place) == {"/a": target}
+        assert violations(page) == []
+        again.press("Enter")
+        expect(page.get_by_text("1 changed")).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+    start.click()
+    expect(page.locator(".change.changed")).to_contain_text("/imported")
+    assert drafted(place) == {"/a": "/imported"}
+
+
 def test_errors_that_are_left_out_are_told(world: World, new_page: Opens, tmp_path: Path) -> None:
     file = tmp_path / "rules.tsv"
     rows = "".join(f"BASIC\tno path {number}\t/y\t301\n" for number in range(1_002))

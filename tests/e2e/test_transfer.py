@@ -29,9 +29,10 @@ def places(report: Any) -> list[tuple[int, int, str]]:
 
 
 def test_rows_become_rules_of_the_draft_as_one_commit(place: Place) -> None:
-    assert import_(place, GOOD) == {
+    report = import_(place, GOOD)
+    assert report == {
         "total": 3, "added": 3, "changed": 0, "identical": 0, "skipped": 0, "wrong": 0, "errorsTotal": 0,
-        "errors": [], "neverAnswer": 0,
+        "errors": [], "head": place.get("/draft")["head"], "neverAnswer": 0,
     }  # fmt: skip
     assert place.sources() == []
     place.publish()
@@ -41,6 +42,31 @@ def test_rows_become_rules_of_the_draft_as_one_commit(place: Place) -> None:
         "FOUND",
         "PERMANENT_REDIRECT",
     ]
+
+
+def test_an_import_overwrites_no_edit_that_came_after_its_dry_run(place: Place) -> None:
+    """Guard: the head of the dry run is that of the draft it looked at, and 40 zeros are for no draft."""
+    rows = HEADER + "BASIC\t/a\t/imported\t301\n"
+    first = import_(place, rows, query="?dryRun=true&overwrite=true")
+    assert first["head"] is None
+    made = place.add("/a", "/theirs")
+    none = "0" * 40
+    fault = import_(place, rows, 409, f"?overwrite=true&head={none}")
+    assert fault["error"] == "stale_draft"
+    assert "expects no draft" in fault["message"]
+    second = import_(place, rows, query="?dryRun=true&overwrite=true")
+    assert second["head"] == place.get("/draft")["head"]
+    place.ask("PATCH", f"/draft/redirects/{made['id']}", 200, json={"note": "theirs too"})
+    for dry in ("", "&dryRun=true"):
+        assert import_(place, rows, 409, f"?overwrite=true&head={second['head']}{dry}")["error"] == "stale_draft"
+    assert [each["target"] for each in place.get("/draft/redirects")["items"]] == ["/theirs"]
+    now = place.get("/draft")["head"]
+    done = import_(place, rows, query=f"?overwrite=true&head={now}")
+    assert done["changed"] == 1
+    assert done["head"] == place.get("/draft")["head"] != now
+    place.ask("DELETE", "/draft", 204)
+    assert import_(place, rows, query=f"?head={none}")["added"] == 1
+    assert import_(place, rows, 400, "?head=main")["error"] == "bad_parameter"
 
 
 @pytest.mark.parametrize("name", ["list.tsv", "list.csv", "LIST.TSV"])

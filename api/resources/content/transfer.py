@@ -20,7 +20,7 @@ from api.http.guard.access import (
 )
 from api.http.guard.content_body import check_file
 from api.http.guard.revision_access import resolve_readable_revision
-from api.http.request.parameters import read_draft_name, read_flag, read_text, read_word
+from api.http.request.parameters import read_commit, read_draft_name, read_flag, read_text, read_word
 from api.http.request.record_query import read_record_query
 from api.http.request.upload import read_upload
 from api.http.response.redaction import redact_problems
@@ -51,11 +51,15 @@ class Import:
     @heavy
     @grants("redirect", "write")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Import a TSV as one commit; invalid rows stop it (422 with the report) unless `skipErrors=true`."""
+        """Import a TSV as one commit; invalid rows stop it (422 with the report) unless `skipErrors=true`.
+
+        With `?head=`, only while the draft is at this commit.
+        """
         options = ImportOptions(
             overwrite=read_flag(req, "overwrite"),
             dry_run=read_flag(req, "dryRun"),
             skip_errors=read_flag(req, "skipErrors"),
+            head=read_commit(req, "head"),
         )
         name = DraftName(project, read_draft_name(req))
         upload = await read_upload(req, self._limit)
@@ -142,7 +146,8 @@ def import_bytes(
     """
     rows = read_rows(data.chunks(), budget=store.drafts.call_budget(namespace, name))
     done = store.drafts.import_rows(namespace, name, rows, options, author)
-    plan, report = done.plan, {**done.plan.report(), "neverAnswer": done.never_answer}
+    plan = done.plan
+    report = {**plan.report(), "head": done.head or done.seen, "neverAnswer": done.never_answer}
     if options.dry_run:
         report |= _list_findings(done.findings, readable)
     stops = plan.is_unreadable or not options.skip_errors

@@ -21,6 +21,8 @@ const STATES = [["published", "What is published"], ["draft", "The draft"]] as c
 
 const EXAMPLE = ["type\tsource\ttarget\tstatus", "BASIC\t/old\t/new\t301", "BASIC\t/sale\thttps://shop.example/offers\t302", ""].join("\n");
 
+const NO_DRAFT = "0".repeat(40); // the head of a draft that there is not
+
 const SHOWN = 50;
 const LISTED = 1000; // wrong lines of which the service lists the errors
 
@@ -44,12 +46,13 @@ function Import({ of }: { of: Of }): JSX.Element {
   const [sent, setSent] = useState(0);
   const [applies, setApplies] = useState(false);
   const call = useCall();
-  const send = async (chosen: File, dryRun: boolean, options: { overwrite: boolean; skipErrors: boolean }): Promise<Report> => {
+  const moved = call.code === "stale_draft";
+  const send = async (chosen: File, options: { overwrite: boolean; skipErrors: boolean; dryRun: boolean; head?: string }): Promise<Report> => {
     setSent(0);
-    setApplies(!dryRun);
+    setApplies(!options.dryRun);
     await requireUnchanged(chosen);
     try {
-      return await post(`${P}/import`, { path: of, query: { ...options, dryRun }, body: chosen, headers: { "Content-Type": "text/tab-separated-values" }, onSent: setSent });
+      return await post(`${P}/import`, { path: of, query: options, body: chosen, headers: { "Content-Type": "text/tab-separated-values" }, onSent: setSent });
     } catch (ex) {
       const found = ex instanceof ApiFault ? (ex.body as { report?: Report } | null)?.report : undefined;
       if (found) setReport(found);
@@ -60,12 +63,12 @@ function Import({ of }: { of: Of }): JSX.Element {
   const look = (chosen: File, options = { overwrite, skipErrors }): void => {
     setFile(chosen);
     setReport(null);
-    call.run(async () => setReport(await send(chosen, true, options)));
+    call.run(async () => setReport(await send(chosen, { ...options, dryRun: true })));
   };
   const apply = (): void => call.run(async () => {
-    if (!file) return;
+    if (!file || !report) return;
     const here = place.peek().path;
-    const done = await send(file, false, { overwrite, skipErrors });
+    const done = await send(file, { overwrite, skipErrors, dryRun: false, head: report.head ?? NO_DRAFT });
     tellChanged();
     toast(`Imported into the draft: ${count(done.added)} added, ${count(done.changed)} changed.`);
     if (place.peek().path === here) go(viewPath(of, "draft"));
@@ -97,9 +100,10 @@ function Import({ of }: { of: Of }): JSX.Element {
       <p class="actions"><Check label="Overwrite redirects with the same source" checked={overwrite} disabled={call.busy} onChange={(on) => again({ overwrite: on, skipErrors })} />
         <Check label="Skip the lines that are wrong" checked={skipErrors} disabled={call.busy} onChange={(on) => again({ overwrite, skipErrors: on })} /></p>
       {call.busy && file && <Progress sent={sent} file={file} applies={applies} />}
-      <Refusal text={call.faults.text} />
-      {report && file && <Dry report={report} name={file.name} skips={skipErrors} />}
-      {report && <p class="actions"><Button kind="primary" disabled={call.busy || report.added + report.changed === 0 || (report.wrong > 0 && !skipErrors)} onClick={apply}>Import into the draft</Button>{!call.busy && <span class="quiet">{hindrance(report, skipErrors)}</span>}</p>}
+      {moved && file ? <><p class="notice" role="alert">Somebody has changed the draft since you looked at what the file does. Nothing is imported yet.</p>
+        <p class="actions"><Button kind="primary" onClick={() => look(file)}>Look again</Button></p></> : <Refusal text={call.faults.text} />}
+      {report && file && !moved && <Dry report={report} name={file.name} skips={skipErrors} />}
+      {report && !moved && <p class="actions"><Button kind="primary" disabled={call.busy || report.added + report.changed === 0 || (report.wrong > 0 && !skipErrors)} onClick={apply}>Import into the draft</Button>{!call.busy && <span class="quiet">{hindrance(report, skipErrors)}</span>}</p>}
     </section>
   );
 }
