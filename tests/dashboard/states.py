@@ -44,7 +44,7 @@ def _end_session(page: Page) -> None:
     cookies = page.context.cookies()
     page.context.clear_cookies()
     page.get_by_role("button", name="Sign out everywhere else").or_(
-        page.get_by_role("button", name="Make a token")
+        page.get_by_role("button", name="Create token")
     ).first.wait_for()
     page.get_by_label("Current password").fill("a password")
     page.get_by_label("New password").fill("another password")

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Dialog, Page, Route, expect
 
 from schemas import check
 from schemas.contract import operations
@@ -204,7 +204,7 @@ def test_an_api_token_is_shown_once_rotated_and_removed(world: World, new_page: 
     sign_in(page, world.user("admin"), "/dashboard/settings/tokens?edit=new")
     name = f"edge of {place.namespace}"
     page.get_by_label("Name", exact=True).fill(name)
-    page.get_by_role("button", name="Make the token").click()
+    page.get_by_role("button", name="Create the token").click()
     token = page.locator(".secret code").inner_text()
     assert _reads(world, place.path, token)
     page.get_by_role("button", name="I have kept it").click()
@@ -233,6 +233,76 @@ def test_an_api_token_is_shown_once_rotated_and_removed(world: World, new_page: 
     assert not _reads(world, place.path, newest)
 
 
+def test_an_api_token_has_any_end_and_a_role(world: World, new_page: Opens) -> None:
+    page = new_page(timezone_id="Asia/Kolkata", refused=422)
+    sign_in(page, world.user("admin"), "/dashboard/settings/tokens")
+    page.get_by_role("button", name="Create token").click()
+    name = f"ci of {world.namespace()}"
+    form = page.get_by_role("dialog", name="Create an API token")
+    form.get_by_label("Name", exact=True).fill(name)
+    form.get_by_label("Ends").select_option("at a time …")
+    form.get_by_label("Time of its end").fill("2020-01-31T05:30")
+    form.get_by_label("May do").select_option("what the role publisher may")
+    expect(form.get_by_role("group", name="Grants")).to_have_count(0)
+    assert violations(page) == []
+    form.get_by_role("button", name="Create the token").click()
+    expect(form.get_by_label("Time of its end")).to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Time of its end").fill("2030-01-31T05:30")  # as the clock of the person shows it
+    form.get_by_role("button", name="Create the token").click()
+    page.get_by_role("button", name="I have kept it").click()
+    [made] = [each for each in world.root.get("/api/tokens", limit=10_000)["items"] if each["name"] == name]
+    assert (made["role"], made["grants"], made["expiresAt"]) == ("publisher", [], "2030-01-31T00:00:00Z")
+
+
+def _create_token(page: Page) -> None:
+    page.get_by_role("button", name="Create token").click()
+    page.get_by_label("Name", exact=True).fill("edge")
+    page.get_by_role("button", name="Create the token").click()
+
+
+def _connect_agent(page: Page) -> None:
+    page.get_by_role("link", name="Agents", exact=True).click()
+    page.get_by_role("button", name="Connect an agent").click()
+    page.get_by_label("Name of the agent").fill("edge-1")
+    page.get_by_role("button", name="Make its token").click()
+
+
+@pytest.mark.parametrize(
+    ("path", "show", "done"),
+    [("/dashboard/settings/tokens", _create_token, "I have kept it"), ("{view}", _connect_agent, "Done")],
+)
+def test_a_secret_is_not_lost_by_back_or_a_reload_without_a_question(
+    world: World, new_page: Opens, path: str, show: Callable[[Page], None], done: str
+) -> None:
+    page = new_page()
+    asked = list[str]()
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    sign_in(page, world.user("admin"))
+    page.goto(path.format(view=view(world.place())))
+    show(page)
+    secret = page.locator(".secret code").first
+    value = secret.inner_text()
+    page.evaluate("history.back()")
+    question = page.get_by_text("The secret is never shown again.")
+    expect(question).to_be_visible()
+    assert violations(page) == []
+    page.get_by_role("button", name="Stay").click()
+    expect(question).to_be_hidden()
+    page.evaluate("location.reload()")
+    wait_until(lambda: asked, 20, "the question of the browser")
+    expect(secret).to_have_text(value)
+    page.get_by_role("button", name=done).click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.evaluate("history.back()")
+    expect(question).to_have_count(0)
+    assert asked == ["beforeunload"]
+
+
 def _reads(world: World, path: str, token: str) -> bool:
     return (
         world.http.get(f"{path}/redirects", headers={"Authorization": f"Bearer {token}"}).status_code == httpx.codes.OK
@@ -246,9 +316,9 @@ def test_a_personal_token_is_made_and_removed_and_other_browsers_are_signed_out(
     page = new_page()
     sign_in(page, user, "/dashboard/settings")
     expect(page.locator(".badge", has_text="This browser")).to_be_visible()
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create token").click()
     page.get_by_label("Name", exact=True).fill("laptop")
-    page.get_by_role("button", name="Make the token").click()
+    page.get_by_role("button", name="Create the token").click()
     expect(page.locator(".secret code")).to_be_visible()
     expect(page.get_by_text("Give it to Git as the password, with your user name.")).to_be_visible()
     assert violations(page) == []

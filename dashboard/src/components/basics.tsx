@@ -22,7 +22,7 @@ export function Button({ kind = "plain", type = "button", ...rest }: ButtonProps
 interface FieldProps {
   label: string;
   name: string;
-  type?: "text" | "password";
+  type?: "text" | "password" | "datetime-local";
   value?: string;
   /** What an uncontrolled field begins with. */
   defaultValue?: string;

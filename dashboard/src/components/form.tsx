@@ -139,17 +139,29 @@ export function Refusal({ text, still = "" }: { text: string; still?: string }):
   return text ? <div class="failure" role="alert"><p>{text}</p></div> : null;
 }
 
-interface FormDialogProps {
-  title: string;
-  /** Whether something was typed: then closing asks first. */
-  dirty: boolean;
-  onClose: () => void;
-  children: ComponentChildren;
-  class?: string;
+interface Question {
+  text: string;
+  leave: string;
+  stay: string;
 }
 
-/** A dialog with a form: nothing that was typed is lost without a question. */
-export function FormDialog({ title, dirty, onClose, children, class: name = "" }: FormDialogProps): JSX.Element {
+const TYPED: Question = { text: "What you typed is not saved.", leave: "Discard it", stay: "Keep editing" };
+/** Of what is shown once. */
+export const ONCE: Question = { text: "The secret is never shown again. Keep it before you leave.", leave: "Leave", stay: "Stay" };
+
+interface FormDialogProps {
+  title: string;
+  /** Whether something would be lost: then closing asks first. */
+  dirty: boolean;
+  /** Called by Escape and the close button; without it the dialog stays until its task is done. */
+  onClose?: () => void;
+  children: ComponentChildren;
+  class?: string;
+  question?: Question;
+}
+
+/** A dialog with a form: nothing that was typed, or is shown once, is lost without a question. */
+export function FormDialog({ title, dirty, onClose, children, class: name = "", question = TYPED }: FormDialogProps): JSX.Element {
   const [discard, setDiscard] = useState<(() => void) | null>(null); // what is asked about: closing, a link, the Back button
   useEffect(() => {
     if (!dirty) return;
@@ -169,10 +181,10 @@ export function FormDialog({ title, dirty, onClose, children, class: name = "" }
     if (discard) asked.current?.querySelector<HTMLElement>("button:last-child")?.focus(); // and so it is in view
   }, [discard]);
   return (
-    <Dialog title={title} class={`form-dialog ${name}`} onClose={() => (dirty ? setDiscard(() => onClose) : onClose())}>
+    <Dialog title={title} class={`form-dialog ${name}`} {...(onClose && { onClose: () => (dirty ? setDiscard(() => onClose) : onClose()) })}>
       {discard && <div class="notice" role="alert" ref={asked}>
-        <p>What you typed is not saved.</p>
-        <p class="actions"><Button kind="danger" onClick={discard}>Discard it</Button><Button onClick={() => setDiscard(null)}>Keep editing</Button></p>
+        <p>{question.text}</p>
+        <p class="actions"><Button kind="danger" onClick={discard}>{question.leave}</Button><Button onClick={() => setDiscard(null)}>{question.stay}</Button></p>
       </div>}
       {children}
     </Dialog>

@@ -4,8 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { get, post } from "../api/client.ts";
 import { fillPath } from "../api/paths.ts";
 import { Badge, Button, Copy, Field } from "../components/basics.tsx";
-import { Dialog } from "../components/dialog.tsx";
-import { Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
+import { Choice, FormDialog, ONCE, Refusal, useCall } from "../components/form.tsx";
 import { agentSnippet } from "../state/agent_snippet.ts";
 import { useLoad } from "../state/load.ts";
 import { P, type Of } from "../state/project.ts";
@@ -35,10 +34,10 @@ export function ConnectDialog({ of, close }: { of: Of; close: () => void }): JSX
   const call = useCall(["name", "expiresAt"]);
   if (made) {
     return (
-      <Dialog title={`Connect ${made.name}`} class="wide">
+      <FormDialog title={`Connect ${made.name}`} dirty question={ONCE} class="wide">
         <SetUp of={of} agent={made} />
         <p class="actions"><Button kind="primary" onClick={close}>Done</Button></p>
-      </Dialog>
+      </FormDialog>
     );
   }
   return (

@@ -14,7 +14,7 @@ import { SecretDialog } from "../../components/secret.tsx";
 import { ALL_ITEMS, More, PAGE } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
 import { useLoad } from "../../state/load.ts";
-import { daysFromNow } from "../../state/words.ts";
+import { Ends, timeOf, type End } from "./ends.tsx";
 import { RotateDialog } from "./rotate.tsx";
 import { SettingsPage } from "./settings_page.tsx";
 
@@ -113,7 +113,7 @@ function Tokens(): JSX.Element {
           <span class="actions"><button type="button" class="button plain" aria-label={`Rotate ${each.name}`} onClick={() => setAsked({ what: "rotate", token: each })}>Rotate</button>
             <button type="button" class="button danger" aria-label={`Remove ${each.name}`} onClick={() => setAsked({ what: "remove", token: each })}>Remove</button></span></li>
       ))}</ul>
-      <p class="actions"><Button kind="primary" onClick={() => setMaking(true)}>Make a token</Button></p>
+      <p class="actions"><Button kind="primary" onClick={() => setMaking(true)}>Create token</Button></p>
       {making && <Make close={() => setMaking(false)} done={(token) => { setMaking(false); setSecret(token); found.reload(); }} />}
       {asked?.what === "rotate" && <RotateDialog name={asked.token.name} rotate={(overlap) => rotate(asked.token, overlap)} close={end} />}
       {asked?.what === "remove" && <Confirm title={`Remove your token ${asked.token.name}?`} action="Remove the token" work={() => drop(asked.token)} close={end}>
@@ -126,24 +126,24 @@ function Tokens(): JSX.Element {
 function Make({ close, done }: { close: () => void; done: (token: string) => void }): JSX.Element {
   const roles = me.value?.roles ?? [];
   const [name, setName] = useState("");
-  const [days, setDays] = useState("30");
+  const [end, setEnd] = useState<End>({ days: "30", at: "" });
   const [role, setRole] = useState(roles[0] ?? "");
   const call = useCall(["name", "expiresAt", "role"]);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     call.run(async () => {
-      const made = await post("/api/me/tokens", { body: { name, expiresAt: daysFromNow(Number(days)), ...(role ? { role } : { grants: writtenGrants(me.value?.grants ?? []) }) } });
+      const made = await post("/api/me/tokens", { body: { name, expiresAt: timeOf(end), ...(role ? { role } : { grants: writtenGrants(me.value?.grants ?? []) }) } });
       done(made.token);
     });
   };
   return (
-    <FormDialog title="Make a personal token" dirty={name !== ""} onClose={close}>
+    <FormDialog title="Create a personal token" dirty={name !== ""} onClose={close}>
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         <Field label="Name" name="name" required value={name} onInput={setName} problem={call.faults.fields["name"]} help="Where it is used, such as laptop." />
-        <Choice label="Ends in" value={days} options={[["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["365", "a year"]]} onChange={setDays} problem={call.faults.fields["expiresAt"]} />
+        <Ends options={[["7", "in 7 days"], ["30", "in 30 days"], ["90", "in 90 days"], ["365", "in a year"]]} end={end} onChange={setEnd} problem={call.faults.fields["expiresAt"]} />
         <Choice label="May do" value={role} options={[...roles.map((each) => [each, `what the role ${each} may`] as const), ["", "all that you may"]]} onChange={setRole} problem={call.faults.fields["role"]} />
-        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Make the token</Button></p>
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Create the token</Button></p>
       </form>
     </FormDialog>
   );

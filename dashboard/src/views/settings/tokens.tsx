@@ -8,13 +8,13 @@ import { Confirm } from "../../components/confirm.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx";
 import { grantText, GrantsEditor, writtenGrants, type Grant } from "../../components/grants_editor.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
-import { lastPage, offset, PAGE, Pages, Table, type Column } from "../../components/table.tsx";
+import { ALL_ITEMS, lastPage, offset, PAGE, Pages, Table, type Column } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
 import { me } from "../../api/session.ts";
 import { can } from "../../state/grants.ts";
 import { useLoad } from "../../state/load.ts";
 import { ask, place } from "../../state/router.ts";
-import { daysFromNow } from "../../state/words.ts";
+import { Ends, timeOf, type End } from "./ends.tsx";
 import { RotateDialog } from "./rotate.tsx";
 import { SettingsPage } from "./settings_page.tsx";
 
@@ -50,7 +50,7 @@ export default function Tokens(): JSX.Element {
   ];
   return (
     <SettingsPage title="API tokens">
-      {writes && <p class="filters"><Button kind="primary" onClick={() => ask({ edit: "new" })}>Make a token</Button></p>}
+      {writes && <p class="filters"><Button kind="primary" onClick={() => ask({ edit: "new" })}>Create token</Button></p>}
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total ? <><Table label="API tokens" columns={columns} items={found.data.items} id={(each) => String(each.id)} /><Pages total={found.data.total} /></>
         : <Empty title="No API tokens yet"><p>An agent or a script needs one.</p></Empty>)}
@@ -65,22 +65,28 @@ export default function Tokens(): JSX.Element {
 
 function Form({ done }: { done: (token: string) => void }): JSX.Element {
   const [name, setName] = useState("");
-  const [days, setDays] = useState("");
+  const [end, setEnd] = useState<End>({ days: "", at: "" });
+  const [role, setRole] = useState("");
   const [grants, setGrants] = useState<Grant[]>(AGENT);
-  const call = useCall(["name", "expiresAt", "grants"]);
+  const call = useCall(["name", "expiresAt", "role", "grants"]);
+  const reads = can(me.value, "role", "read");
+  const roles = useLoad("roles", async (signal) => (reads ? get("/api/roles", { query: { limit: ALL_ITEMS }, signal }) : null));
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    call.run(async () => done((await post("/api/tokens", { body: { name, grants: writtenGrants(grants), ...(days ? { expiresAt: daysFromNow(Number(days)) } : {}) } })).token));
+    const expiresAt = timeOf(end);
+    call.run(async () => done((await post("/api/tokens", { body: { name, ...(role ? { role } : { grants: writtenGrants(grants) }), ...(expiresAt ? { expiresAt } : {}) } })).token));
   };
   return (
-    <FormDialog title="Make an API token" dirty={name !== "" || grants !== AGENT} onClose={() => ask({ edit: "" })} class="wide">
+    <FormDialog title="Create an API token" dirty={name !== "" || role !== "" || end.at !== "" || grants !== AGENT} onClose={() => ask({ edit: "" })} class="wide">
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         <div class="two"><Field label="Name" name="name" required value={name} onInput={setName} problem={call.faults.fields["name"]} help="What uses it." />
-          <Choice label="Ends" value={days} options={[["", "never"], ["30", "in 30 days"], ["90", "in 90 days"], ["365", "in a year"]]} onChange={setDays} problem={call.faults.fields["expiresAt"]} /></div>
-        <p class="help">The grants below are those of an agent.</p>
-        <GrantsEditor grants={grants} onChange={setGrants} problem={call.faults.fields["grants"]} />
-        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Make the token</Button></p>
+          <Ends options={[["", "never"], ["30", "in 30 days"], ["90", "in 90 days"], ["365", "in a year"]]} end={end} onChange={setEnd} problem={call.faults.fields["expiresAt"]} />
+          {reads && <Choice label="May do" value={role} options={[["", "the grants below"], ...(roles.data?.items.map(({ name: each }) => [each, `what the role ${each} may`] as const) ?? [])]} onChange={setRole} problem={call.faults.fields["role"]} />}</div>
+        {roles.error && <Failure error={roles.error} retry={roles.reload} />}
+        {!role && <><p class="help">The grants below are those of an agent.</p>
+          <GrantsEditor grants={grants} onChange={setGrants} problem={call.faults.fields["grants"]} /></>}
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Create the token</Button></p>
       </form>
     </FormDialog>
   );
