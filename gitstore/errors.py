@@ -69,12 +69,19 @@ class DuplicateIdentity(StoreError):
     """Another redirect already has this source."""
 
     code = "duplicate_source"
+    pointer: ClassVar = "/source"
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The field to change."""
+        return (Problem(self.code, str(self), pointer=self.pointer),)
 
 
 class DuplicatePath(DuplicateIdentity):
     """Another page already has this path."""
 
     code = "duplicate_path"
+    pointer = "/path"
 
 
 class BadRequest(StoreError):

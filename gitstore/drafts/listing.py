@@ -3,7 +3,7 @@
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from hashlib import sha256
 from heapq import merge
@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import orjson
 
 from content.changes.diff import ChangeType
-from content.records.record import Placed, Record
+from content.records.record import Placed, Record, identity_id
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.columns import Columns, Flags, flags_where, intersect_flags
 from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
@@ -73,7 +73,7 @@ def _share(left: Cut, right: Cut, rest: int) -> Cut:
 
 _UNTOUCHED = "none"
 _MERGED = 1_000  # items of a sorted list that are found by merging the files from their first items on
-_SHAPE = "1"  # a part of every window's etag: change it when an item gets other fields
+_SHAPE = "2"  # a part of every window's etag: change it when an item gets other fields
 SORTS = ("file", "source", "target", "-source", "-target")
 
 
@@ -92,7 +92,10 @@ class DraftRecord:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A filter and sort: `text` in source, target or note (any case); exact `type`, `status`, `tag`; `change` or `none`."""
+    """A filter and sort: `text` in source, target or note (any case); exact `type`, `status`, `tag`; `change` or `none`.
+
+    `identity` is the source or path of the only record that is wanted.
+    """
 
     text: str = ""
     type: str = ""
@@ -100,6 +103,7 @@ class Query:
     tag: str = ""
     change: str = ""
     sort: str = "file"
+    identity: str = ""
 
 
 EVERYTHING = Query()
@@ -113,11 +117,12 @@ class Span(NamedTuple):
 
 
 class ItemPage(NamedTuple):
-    """A window of a query's result: its items, the number of all items, and an etag of the window."""
+    """A window of a query's result: its items, the number of all items, an etag of the window, and the draft's head."""
 
     items: Sequence[DraftRecord]
     total: int
     etag: str
+    head: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +133,12 @@ class DraftView:
     base: Snapshot | None
     working: Snapshot
     changes: DraftChanges
+    head: str | None = None
 
     def window_etag(self, query: Query, span: Span) -> str:
         """Return an etag that differs between any two different windows."""
         trees = self.base.tree if self.base else "", self.working.tree
-        asked = [_SHAPE, self.working.project, self.kind, *trees, *astuple(query), *span]
+        asked = [_SHAPE, self.working.project, self.kind, self.head, *trees, *astuple(query), *span]
         return sha256(orjson.dumps(asked)).hexdigest()[:32]
 
 
@@ -144,7 +150,7 @@ def list_items(draft: DraftView, query: Query, span: Span) -> ItemPage:
     total = sum(file_view.count for file_view in file_views)
     end = min(span.offset + span.limit, total)
     found = _in_file_order if query.sort == "file" else partial(_sorted, query.sort)
-    return ItemPage(list(found(file_views, span.offset, end)), total, draft.window_etag(query, span))
+    return ItemPage(list(found(file_views, span.offset, end)), total, draft.window_etag(query, span), draft.head)
 
 
 def find_all(draft: DraftView, query: Query) -> list[Record]:
@@ -201,6 +207,8 @@ def _file_views(draft: DraftView, query: Query) -> Iterator[_FileView]:
 
 
 def _wanted(file: CompiledFile, query: Query) -> Flags | None:
+    if query.identity:
+        return intersect_flags(_identified(file, query.identity), _wanted(file, replace(query, identity="")))
     if not (query.text or query.type or query.status or query.tag):
         return None
     columns: Columns = file.segment.columns
@@ -208,6 +216,11 @@ def _wanted(file: CompiledFile, query: Query) -> Flags | None:
     found = intersect_flags(found, columns.flags_of_type(query.type) if query.type else None)
     found = intersect_flags(found, columns.flags_of_status(query.status) if query.status else None)
     return intersect_flags(found, columns.flags_tagged(query.tag) if query.tag else None)
+
+
+def _identified(file: CompiledFile, identity: str) -> Flags:
+    place = file.segment.position(identity_id(identity))
+    return bytes(number == place for number in range(len(file.segment)))
 
 
 def _changed(file: CompiledFile, change: str, changes: DraftChanges) -> Flags | None:

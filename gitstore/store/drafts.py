@@ -181,7 +181,7 @@ class Drafts(Component):
         with self._access.reading(namespace) as compiler:
             draft = self._draft(compiler, read_draft(compiler.repository, name), kind)
             etag = draft.window_etag(query, span)
-            return ItemPage((), 0, etag) if etag_matches(etag) else list_items(draft, query, span)
+            return ItemPage((), 0, etag, draft.head) if etag_matches(etag) else list_items(draft, query, span)
 
     def record(self, namespace: str, name: DraftName, kind: Kind, record_id: str) -> DraftRecord:
         """Read one record of a draft; NotFound where the draft has no record with this id."""
@@ -345,7 +345,8 @@ class Drafts(Component):
     def _draft(self, compiler: Compiler, state: DraftState, kind: Kind) -> DraftView:
         before, working = self._states(compiler, state)
         key = (state.base_tree or "", working.tree, kind)
-        return DraftView(kind, before, working, self._changes.get(key, lambda: draft_changes(kind, before, working)))
+        changes = self._changes.get(key, lambda: draft_changes(kind, before, working))
+        return DraftView(kind, before, working, changes, state.head)
 
 
 def _replace(compiler: Compiler, transaction: Transaction, request: ReplaceRequest, author: Author) -> ReplaceResult:

@@ -95,8 +95,10 @@ def test_if_match_is_one_etag_or_a_star(place: Place) -> None:
 def test_the_same_source_twice_is_409(place: Place, tail: str, first: Any, second: Any, code: str) -> None:
     made = place.ask("POST", tail, 201, json=first).json()
     other = place.ask("POST", tail, 201, json=second).json()
-    place.refused("POST", tail, 409, code, json=first)
-    place.refused("PUT", f"{tail}/{other['id']}", 409, code, json=first)
+    found = place.refused("POST", tail, 409, code, json=first)
+    assert [(each["code"], each["pointer"]) for each in found["problems"]] == [(code, f"/{code.split('_')[1]}")]
+    moved = place.refused("PUT", f"{tail}/{other['id']}", 409, code, json=first)
+    assert [each["pointer"] for each in moved["problems"]] == [each["pointer"] for each in found["problems"]]
     place.publish()
     place.refused("POST", tail, 409, code, json=first)
     assert place.get(f"{tail}/{made['id']}")["change"] is None
@@ -329,6 +331,18 @@ def test_the_working_state_is_filtered_and_sorted(place: Place) -> None:
     assert shown(sort="-source") == ["^/r", "/gone", "/c", "/b"]
     assert shown(sort="target", status="301") == ["/gone", "^/r", "/b"]
     assert shown(limit="2", offset="1") == ["/c", "^/r"]
+    assert (shown(source="/b"), shown(source="/gone"), shown(source="/")) == (["/b"], ["/gone"], [])
+    assert (shown(source="/b", status="301"), shown(source="/b", status="302")) == (["/b"], [])
+
+
+def test_the_working_state_names_the_commit_that_it_was_read_at(place: Place) -> None:
+    for tail in ("/draft/redirects", "/draft/pages"):
+        assert place.get(tail)["head"] is None
+    place.add("/a")
+    place.add_page("/robots.txt")
+    assert place.get("/draft/redirects")["head"] == place.get("/draft/pages")["head"] == place.get("/draft")["head"]
+    found = place.get("/draft/pages?path=/robots.txt")["items"]
+    assert [each["path"] for each in found] == ["/robots.txt"]
 
 
 @pytest.mark.parametrize("query", ["sort=up", "type=EXACT", "status=303", "status=x", "change=moved"])

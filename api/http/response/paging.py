@@ -13,6 +13,6 @@ def write_list(req: Request, resp: Response, items: Sequence[object]) -> None:
     write_window(resp, items[offset : offset + limit], len(items), limit, offset)
 
 
-def write_window(resp: Response, items: Sequence[object], total: int, limit: int, offset: int) -> None:
-    """Respond with a window; `items` holds the window only."""
-    resp.media = {"items": items, "total": total, "limit": limit, "offset": offset}
+def write_window(resp: Response, items: Sequence[object], total: int, limit: int, offset: int, **more: object) -> None:
+    """Respond with a window and `more` fields; `items` holds the window only."""
+    resp.media = {"items": items, "total": total, "limit": limit, "offset": offset, **more}
