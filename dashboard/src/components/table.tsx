@@ -1,6 +1,6 @@
 // A table of a window of items that the service searches, sorts and pages.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, place, withQuery } from "../state/router.ts";
 import { count } from "../state/words.ts";
 import { Button } from "./basics.tsx";
@@ -140,6 +140,34 @@ export const ALL_ITEMS = 1e9;
 export function More({ list, more }: { list: { items: readonly unknown[]; total: number } | null; more: () => void }): JSX.Element | null {
   if (!list || list.items.length >= list.total) return null;
   return <p class="pages"><span role="status">{count(list.items.length)} of {count(list.total)}</span><Button onClick={more}>Show more</Button></p>;
+}
+
+interface PagedProps<T> {
+  items: readonly T[];
+  children: (item: T, place: number) => JSX.Element;
+}
+
+/** A list that is here as a whole, of which a page is shown at a time. */
+export function Paged<T>({ items, children }: PagedProps<T>): JSX.Element {
+  const [asked, setAsked] = useState(0);
+  const list = useRef<HTMLUListElement>(null);
+  const last = Math.max(0, Math.ceil(items.length / PAGE) - 1);
+  const page = Math.min(asked, last);
+  const first = page * PAGE;
+  const turn = (to: number): void => {
+    if (to < 0 || to > last) return;
+    setAsked(to);
+    list.current?.scrollIntoView();
+  };
+  // One that is at its end keeps the focus, so it is not disabled.
+  const button = (to: number, text: string): JSX.Element => <button type="button" class="button plain" aria-disabled={to < 0 || to > last} onClick={() => turn(to)}>{text}</button>;
+  return (
+    <>
+      <ul class="changes" ref={list}>{items.slice(first, first + PAGE).map((item, index) => children(item, first + index))}</ul>
+      {last > 0 && <nav class="pages" aria-label="Pages"><span role="status">{count(first + 1)}–{count(Math.min(first + PAGE, items.length))} of {count(items.length)}</span>
+        {button(page - 1, "Previous")}{button(page + 1, "Next")}</nav>}
+    </>
+  );
 }
 
 /** A search box whose text is in the address, asked for after a short pause in typing. */
