@@ -13,7 +13,7 @@ import { compareLines, differingMiddle } from "../src/state/lines.ts";
 import { cutParts, joinParts, splitRegex } from "../src/state/regex.ts";
 import { signInFault } from "../src/state/sign_in_fault.ts";
 import { agentsAfter, curveOf, stepsOf, takenText } from "../src/state/taken.ts";
-import { ago, bytes, capital, countText, daysFromNow, duration, fromLocalInput, localInput, plural, reveal, splitEnd } from "../src/state/words.ts";
+import { ago, bytes, capital, countText, daysFromNow, duration, fromLocalInput, inWords, localInput, plural, reveal, splitEnd } from "../src/state/words.ts";
 
 test("a path gets its parameters encoded, and only the given part of its query", () => {
   assert.equal(fillPath("/api/namespace/{namespace}", { namespace: "a/b c" }), "/api/namespace/a%2Fb%20c");
@@ -267,6 +267,11 @@ test("the middle of two short texts that differs is found in whole letters", () 
   assert.deepEqual(differingMiddle("/a", "/a/b"), ["/a", "", "/b", ""]);
   assert.deepEqual(differingMiddle("aa", "a"), ["a", "a", "", ""]);
   assert.deepEqual(differingMiddle("😀", "😁"), ["", "😀", "😁", ""]);
+});
+
+test("messages name the types as the forms do, and leave what they quote", () => {
+  assert.equal(inWords('a BASIC source begins with "/"; with a host it is BASIC_HOST'), 'a “Basic” source begins with "/"; with a host it is “Basic, with host”');
+  assert.equal(inWords('"/BASIC" and "REGEX" and /a/BASIC/b, of REGEX_HOST.'), '"/BASIC" and "REGEX" and /a/BASIC/b, of “Regex, with host”.');
 });
 
 test("the lines for an agent quote what a shell would read", () => {

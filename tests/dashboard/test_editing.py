@@ -26,6 +26,17 @@ def overtake(page: Page, place: Place, source: str) -> None:
     page.route("**/draft/changes?*", add_first)
 
 
+def hold(page: Page, calls: str) -> list[Route]:
+    """Hold calls back; return them, as they come."""
+    held: list[Route] = []
+
+    def keep(route: Route) -> None:
+        held.append(route)
+
+    page.route(calls, keep)
+    return held
+
+
 def drafted(place: Place) -> dict[str, str]:
     """Return the targets of the draft by their sources."""
     return {
@@ -66,7 +77,7 @@ def test_a_redirect_is_added_changed_duplicated_deleted_and_put_back(world: Worl
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("\u2212 removed")).to_be_visible()
     assert drafted(place) == {"/sale": "/summer", "/sale-2": "/summer"}
-    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo").last.click()
     expect(page.get_by_text("\u2212 removed")).to_be_hidden()
     assert "/old" in drafted(place)
 
@@ -90,6 +101,43 @@ def test_a_refused_rule_is_told_beside_its_field_and_nothing_typed_is_lost(world
     expect(form.get_by_text("What you typed is not saved.")).to_be_visible()
     form.get_by_role("button", name="Keep editing").click()
     expect(form.get_by_label("Target")).to_have_value("/new")
+
+
+def test_a_source_that_exists_is_named_while_it_is_typed_and_marked_when_it_is_saved(
+    world: World, new_page: Opens
+) -> None:
+    place = world.place()
+    made = place.add("/taken", "/there")
+    place.add("/taken/too")
+    place.add_page("/robots.txt")
+    page = new_page(refused=409)
+    sign_in(page, world.user("admin"), f"{view(place)}?edit=new")
+    form = page.get_by_role("dialog", name="Add a redirect")
+    link = form.get_by_role("link", name="/taken → /there")
+    form.get_by_label("Source").fill("/take")
+    form.get_by_label("Target").fill("/new")
+    expect(form.get_by_role("region", name="Try it")).to_contain_text("/new")
+    expect(link).to_have_count(0)
+    form.get_by_label("Source").fill("/taken")
+    expect(link).to_be_visible()
+    assert violations(page) == []
+    form.get_by_label("Target").press("Enter")
+    expect(form.get_by_label("Source")).to_have_attribute("aria-invalid", "true")
+    expect(form.get_by_label("Source")).to_be_focused()
+    expect(form.get_by_role("alert")).to_contain_text(["A redirect for '/taken' already exists."])
+    assert drafted(place)["/taken"] == "/there"
+    link.click()
+    form.get_by_role("button", name="Discard it").click()
+    form = page.get_by_role("dialog", name="Edit the redirect")
+    expect(form.get_by_label("Target")).to_have_value("/there")
+    assert f"edit={made['id']}" in page.url
+    expect(form.get_by_text("The draft has this redirect already")).to_have_count(0)
+    page.goto(view(place, "/pages?edit=new"))
+    form = page.get_by_role("dialog", name="Add a page")
+    form.get_by_label("Path").fill("/robots.txt")
+    expect(form.get_by_role("link", name="/robots.txt")).to_be_visible()
+    form.get_by_label("Path").press("Enter")
+    expect(form.get_by_label("Path")).to_have_attribute("aria-invalid", "true")
 
 
 def test_a_rule_that_another_person_changed_meanwhile_is_not_overwritten_unasked(world: World, new_page: Opens) -> None:
@@ -276,6 +324,151 @@ def test_an_undone_removal_in_an_editor_replaces_nothing_that_came_after(world: 
     assert [each["content"] for each in place.get("/draft/pages")["items"] if each["change"] != "removed"] == ["theirs"]
 
 
+def test_a_saved_edit_is_undone_unless_someone_has_changed_the_rule_since(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add_page("/robots.txt", "before")
+    place.published("/a")
+    page = new_page(refused=412)
+    sign_in(page, world.user("admin"), view(place))
+    undo, form = page.get_by_role("button", name="Undo").last, page.get_by_role("dialog")
+
+    def edit(target: str) -> None:
+        page.get_by_role("link", name="/a", exact=True).click()
+        form.get_by_label("Target").fill(target)
+        form.get_by_role("button", name="Save in the draft").click()
+        expect(form).to_be_hidden()
+        assert drafted(place)["/a"] == target
+
+    edit("/mine")
+    undo.click()
+    expect(page.locator("tbody")).to_contain_text("/new")
+    expect(page.get_by_text("± changed")).to_have_count(0)
+    assert drafted(place) == {"/a": "/new"}
+    edit("/mine")
+    [made] = place.get("/draft/redirects")["items"]
+    place.ask("PATCH", f"/draft/redirects/{made['id']}", 200, json={"target": "/theirs"})
+    undo.click()
+    expect(page.get_by_text("Not undone: /a has been changed since.")).to_be_visible()
+    assert drafted(place) == {"/a": "/theirs"}
+    page.get_by_role("button", name="Add a redirect").click()
+    form.get_by_label("Source").fill("/b")
+    form.get_by_label("Target").fill("/new")
+    form.get_by_role("button", name="Add to the draft").click()
+    expect(page.locator("tbody tr")).to_have_count(2)
+    undo.click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    assert drafted(place) == {"/a": "/theirs"}
+    page.goto(view(place, "/pages"))
+    page.get_by_role("link", name="/robots.txt").click()
+    form.get_by_label("Content").fill("after")
+    form.get_by_role("button", name="Save in the draft").click()
+    expect(page.get_by_text("± changed")).to_be_visible()
+    undo.click()
+    expect(page.get_by_text("± changed")).to_have_count(0)
+    assert [each["content"] for each in place.get("/draft/pages")["items"]] == ["before"]
+
+
+def test_a_replacement_is_undone_also_where_it_renames(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a/1", "/a/2", "/b")
+    page = new_page(refused=409)
+    sign_in(page, world.user("admin"), view(place))
+    form = page.get_by_role("dialog", name="Search and replace")
+
+    def replace() -> None:
+        page.get_by_role("button", name="Replace …").click()
+        form.get_by_label("Find").fill("/a/")
+        form.get_by_label("Replace with").fill("/c/")
+        form.get_by_label("In the field").select_option("source")
+        form.get_by_role("button", name="Show what changes").click()
+        form.get_by_role("button", name="Replace in 2 redirects").click()
+        expect(form).to_be_hidden()
+        assert drafted(place) == {"/c/1": "/new", "/c/2": "/new", "/b": "/new"}
+
+    before = drafted(place)
+    replace()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("The replacement is taken back.")).to_be_visible()
+    assert drafted(place) == before
+    assert place.get("/draft/diff")["total"] == 0
+    replace()
+    place.add("/late")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("The draft was changed since then, so nothing was undone.")).to_be_visible()
+    assert drafted(place) == {"/c/1": "/new", "/c/2": "/new", "/b": "/new", "/late": "/new"}
+
+
+def test_discarded_changes_of_chosen_rows_are_put_back(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a", "/b")
+    [first, _] = place.get("/draft/redirects")["items"]
+    place.ask("PATCH", f"/draft/redirects/{first['id']}", 200, json={"target": "/mine"})
+    place.add("/c", "/mine")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    page.get_by_label("Choose all on this page").check()
+    page.get_by_role("button", name="Discard their changes").click()
+    expect(page.get_by_text("The changes of 2 redirects are discarded.")).to_be_visible()
+    assert drafted(place) == {"/a": "/new", "/b": "/new"}
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("2 changes put back.")).to_be_visible()
+    assert drafted(place) == {"/a": "/mine", "/b": "/new", "/c": "/mine"}
+
+
+def test_rows_that_someone_changed_after_the_table_was_read_are_not_changed_unseen(
+    world: World, new_page: Opens
+) -> None:
+    place = world.place()
+    place.published("/a")
+    place.add("/b")
+    page = new_page(refused=409)
+    sign_in(page, world.user("admin"), view(place))
+    table, moved = "**/draft/redirects?*", page.get_by_text("Someone has changed the draft since you chose.")
+
+    def let_someone_change(target: str, action: str) -> None:
+        """Change a rule while the table cannot be read again, and try to do something to what it shows."""
+        held = hold(page, table)
+        [rule] = place.get("/draft/redirects?source=/b")["items"]
+        place.ask("PATCH", f"/draft/redirects/{rule['id']}", 200, json={"target": target})
+        page.get_by_role("button", name=action, exact=True).click()
+        expect(moved).to_be_visible()
+        assert drafted(place) == {"/a": "/new", "/b": target}
+        for route in held:
+            route.continue_()
+        page.unroute(table)
+        expect(page.locator("tbody")).to_contain_text(target)
+
+    page.get_by_label("Choose /b").check()
+    let_someone_change("/theirs", "Delete")
+    let_someone_change("/theirs2", "Discard their changes")
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(moved).to_be_hidden()
+    expect(page.get_by_text("1 redirect removed in the draft.")).to_be_visible()
+    assert drafted(place) == {"/a": "/new"}
+
+
+def test_what_takes_long_says_what_it_waits_for(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    held = hold(page, "**/draft/replace?*")
+    page.get_by_label("Choose /a").check()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_text("Still waiting: 1 redirect is looked at and changed in the draft …")).to_be_visible()
+    held.pop().continue_()
+    expect(page.get_by_text("1 redirect removed in the draft.")).to_be_visible()
+    expect(page.get_by_text("Still waiting")).to_have_count(0)
+    held = hold(page, "**/api/**/test")
+    page.goto(view(place, "/test"))
+    page.get_by_label("URLs or paths").fill("/a\n/b")
+    page.get_by_role("button", name="Test 2 URLs").click()
+    expect(page.get_by_text("Still waiting: 2 URLs are tested …")).to_be_visible()
+    assert violations(page) == []
+    held.pop().continue_()
+    expect(page.get_by_role("region", name="Results")).to_be_visible()
+
+
 def test_an_undone_removal_is_refused_if_the_draft_changes_meanwhile(world: World, new_page: Opens) -> None:
     place = world.place()
     place.published("/a")
@@ -393,6 +586,9 @@ def test_a_source_is_checked_before_a_target_is_typed(world: World, new_page: Op
     form = page.get_by_role("dialog", name="Add a redirect")
     form.get_by_label("Source").fill("no path")
     expect(form.get_by_label("Source")).to_have_attribute("aria-invalid", "true")
+    expect(form.get_by_role("alert")).to_have_text(
+        'A “Basic” source begins with "/"; with a host it is “Basic, with host”'  # as the list of types has them
+    )
     form.get_by_label("Source").fill("/old")
     expect(form.get_by_label("Source")).not_to_have_attribute("aria-invalid", "true")
     form.get_by_label("Type").select_option("REGEX")

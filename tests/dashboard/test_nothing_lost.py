@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
+from tests.dashboard.test_pages import violations
 from tests.dashboard.test_quick_views import held
 from tests.dashboard.test_tabs import one_stream
 from tests.e2e.git import Clone, rules
@@ -26,6 +27,7 @@ def test_a_choice_changes_what_the_rules_are_now(world: World, new_page: Opens) 
     page.get_by_label("Choose /a").check()
     (item,) = place.get("/draft/redirects")["items"]
     place.ask("PATCH", f"/draft/redirects/{item['id']}", 200, json={"target": "/theirs"})
+    expect(page.locator("tbody")).to_contain_text("/theirs")
     page.get_by_label("Status of the chosen").select_option("FOUND")
     page.get_by_role("button", name="Set the status").click()
     page.get_by_role("button", name="Undo").wait_for()
@@ -311,3 +313,30 @@ def test_a_side_of_a_conflict_is_chosen_again_once_another_value_is_published(wo
     conflicts.get_by_role("button", name="Resolve 1 conflict").click()
     expect(conflicts).to_have_count(0)
     assert place.get("/draft/redirects")["items"][0]["target"] == "/mine"
+
+
+def test_a_long_source_or_path_is_copied_and_read_as_a_whole_without_a_mouse(world: World, new_page: Opens) -> None:
+    place = world.place()
+    long = "/" + "/".join(f"part-{number}" for number in range(60))
+    place.add(long, "/new")
+    place.add_page(f"{long}.txt")
+    page = new_page(permissions=["clipboard-read", "clipboard-write"])
+    sign_in(page, world.user("viewer"), view(place))
+    for part, text in (("", long), ("/pages", f"{long}.txt")):
+        page.goto(view(place, part))
+        link, copy = page.locator("tbody .row-link"), page.locator("tbody tr td.url").first.get_by_role("button")
+        expect(link).to_be_visible()
+        folded = link.bounding_box()
+        copy.focus()
+        page.keyboard.press("Shift+Tab")
+        expect(link).to_be_focused()
+        unfolded = link.bounding_box()
+        assert folded
+        assert unfolded
+        assert unfolded["height"] > 2 * folded["height"]
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("Copied")).to_be_visible()
+        assert page.evaluate("navigator.clipboard.readText()") == text
+        expect(page.locator("a button")).to_have_count(0)
+        assert violations(page) == []

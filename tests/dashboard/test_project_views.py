@@ -44,7 +44,7 @@ def test_a_page_is_written_changed_and_deleted(world: World, new_page: Opens) ->
     page.get_by_role("link", name="/robots.txt").click()
     form.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("No pages yet")).to_be_visible()
-    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo").last.click()
     expect(page.get_by_role("link", name="/robots.txt")).to_be_visible()
 
 
@@ -267,6 +267,58 @@ def test_urls_are_tested_in_two_states_side_by_side(world: World, new_page: Open
     expect(page.locator(".changes .two > div").first).to_contain_text("No rule")
     expect(page.locator(".changes .two > div").last).to_contain_text("/b")
     assert violations(page) == []
+
+
+def test_the_answers_that_differ_are_found_among_many(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    place.add("/last")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/test?at=published&against=draft"))
+    page.get_by_label("URLs or paths").fill("".join(f"/{number}\n" for number in range(499)) + "/last")
+    page.get_by_role("button", name="Test 500 URLs").click()
+    rows = page.get_by_role("region", name="Results").locator(".change")
+    expect(page.get_by_text("1 answer differs")).to_be_visible()
+    expect(rows).to_have_count(50)
+    expect(rows.first).to_contain_text("/last")
+    expect(rows.first).to_contain_text("≠ Differs")
+    expect(rows.nth(1)).not_to_contain_text("≠ Differs")
+    page.get_by_role("button", name="Next").click()
+    expect(page.get_by_text("51–100 of 500")).to_be_visible()  # noqa: RUF001 - as it is shown
+    expect(rows.first).to_contain_text("/49")
+    expect(page.get_by_role("button", name="Next")).to_be_focused()
+    assert violations(page) == []
+    page.get_by_label("Only those that differ").check()
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("/last")
+
+
+def test_failing_tests_are_first_and_lead_to_what_their_url_gets_in_the_draft(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    tests = [{"url": f"/{number}", "status": 404} for number in range(250)]
+    place.ask("PUT", "/draft/tests?draft=autumn", 200, json={"tests": tests})
+    place.ask("POST", "/draft/redirects?draft=autumn", 201, json=redirect("/249", "/landed"))
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/test?draft=autumn"))
+    page.get_by_label("URLs or paths").fill("/typed")
+    panel = page.get_by_role("region", name="Tests of the project")
+    expect(panel).to_contain_text("1 of 250 tests fails")
+    expect(panel.locator(".change")).to_have_count(50)
+    expect(panel.locator(".change").first).to_contain_text("✕ Fails")
+    panel.get_by_role("button", name="Next").click()
+    expect(panel.locator(".change").first).to_contain_text("/49")
+    panel.get_by_label("Only those that fail").check()
+    expect(panel.locator(".change")).to_have_count(1)
+    panel.get_by_role("link", name="Show what /249 gets").click()
+    expect(page.get_by_label("URLs or paths")).to_have_value("/249")
+    expect(page.get_by_label("URLs or paths")).to_be_focused()
+    expect(page.get_by_label("In the state")).to_have_value("draft")
+    expect(page.get_by_label("Draft", exact=True)).to_have_value("autumn")
+    expect(page.get_by_role("region", name="Results")).to_contain_text("/landed")
+    assert violations(page) == []
+    page.go_back()
+    expect(page.get_by_label("URLs or paths")).to_have_value("/typed")
 
 
 def test_answers_are_kept_as_tests_which_hold_a_publish(world: World, new_page: Opens) -> None:

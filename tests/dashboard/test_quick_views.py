@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.dashboard.conftest import sign_in
@@ -122,3 +123,39 @@ def test_nothing_that_was_read_is_shown_to_the_next_person(world: World, new_pag
         expect(page.locator("tbody tr")).to_have_count(0)
         assert [url for url in calls if LIST.search(url)]
     expect(page.locator("tbody tr")).to_have_count(1)
+
+
+# What a view says while it reads, and whether that is seen in the frame in which it comes.
+WATCH = """window.told = [];
+new MutationObserver(() => {
+  for (const each of document.querySelectorAll("main p, dialog p")) {
+    if (/^(Reading|Comparing|Looking)/.test(each.textContent) && !each.seen) {
+      each.seen = true;
+      window.told.push([each.textContent, getComputedStyle(each).visibility]);
+    }
+  }
+}).observe(document, { childList: true, subtree: true });"""
+SAID = {
+    "/agents": (r"/agents\?.*limit=50", "Reading the agents …"),
+    "/history": (r"/history\?", "Reading the history …"),
+    "/history?version=1": (r"/history/1", "Reading the publish …"),
+    "/history?from=1&to=published": (r"/diff\?", "Comparing …"),
+    "/draft": (r"/draft/diff", "Reading the draft …"),
+    "?edit=ID": (r"/draft/redirects", "Reading the redirect …"),
+}
+
+
+@pytest.mark.parametrize("part", SAID)
+def test_what_is_read_is_told_only_if_it_takes_a_while(world: World, new_page: Opens, part: str) -> None:
+    place = world.place()
+    place.published("/a")
+    calls, text = SAID[part]
+    rule = place.get("/draft/redirects")["items"][0]["id"]
+    page = new_page()
+    page.add_init_script(WATCH)
+    sign_in(page, world.user("admin"), "/dashboard/settings")
+    with held(page, re.compile(calls)):
+        page.goto(view(place, part.replace("ID", rule)))
+        expect(page.get_by_text(text)).to_be_visible()
+        assert page.evaluate("window.told") == [[text, "hidden"]]
+    expect(page.get_by_text(text)).to_have_count(0)

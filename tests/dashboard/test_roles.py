@@ -1,11 +1,14 @@
 """Each role is offered what it may do, and refused the rest by the service; the token of an agent gets in nowhere."""
 
+import secrets
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import OPERATOR
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
 from tests.e2e.caller import Caller
@@ -120,6 +123,90 @@ def test_a_role_is_offered_what_it_may_do_and_refused_the_rest(
         expect(browser.get_by_role("link", name=tab)).to_have_count(1 if role == "admin" else 0)
         if role != "admin":
             caller.refused("GET", path, 403, "forbidden")
+
+
+def person_of(world: World, *permissions: str) -> str:
+    """Return the name of an account with a role of these grants alone."""
+    name = f"role-{secrets.token_hex(4)}"
+    grants = [Grant("*", "*", *each.split(":")) for each in permissions]
+    world.services.roles.create(OPERATOR, name, "", grants)
+    return world.user(name)
+
+
+TABS = {
+    "redirect:read project:read": ["Redirects", "Draft", "Proposals", "History", "Tester", "Import and export"],
+    "redirect:read redirect:write": ["Redirects", "Tester", "Import and export"],
+    "page:read project:read": ["Pages", "Draft", "Proposals", "History"],
+    "page:read page:write": ["Pages"],
+    "agent:read": ["Agents"],
+    "redirect:read": ["Tester", "Import and export"],
+}
+
+
+@pytest.mark.parametrize("permissions", TABS)
+def test_the_tabs_of_a_project_are_those_that_one_may_read(
+    world: World, shop: Place, new_page: Opens, permissions: str
+) -> None:
+    browser = new_page()
+    sign_in(browser, person_of(world, *permissions.split()), view(shop))
+    tabs = browser.get_by_role("navigation", name="Views of the project").get_by_role("link")
+    expect(tabs).to_have_text(TABS[permissions])
+    expect(tabs.first).to_have_attribute("aria-current", "page")
+    browser.wait_for_load_state("networkidle")  # nothing that is read is refused
+
+
+READS = ("redirect:read", "page:read", "project:read")
+
+
+@pytest.mark.parametrize(("written", "other"), [("page", "redirect"), ("redirect", "page")])
+def test_one_kind_alone_is_edited_by_who_may_write_only_that(
+    world: World, new_page: Opens, written: str, other: str
+) -> None:
+    place = world.place()
+    place.published("/a")
+    place.add("/waits")
+    place.add_page("/robots.txt")
+    ids = {kind: place.get(f"/draft/{kind}s")["items"][0]["id"] for kind in ("redirect", "page")}
+    names = {"redirect": "/waits", "page": "/robots.txt"}
+    browser = new_page()
+    sign_in(browser, person_of(world, *READS, f"{written}:write"), view(place))
+    form = browser.get_by_role("dialog")
+    for kind, part in (("redirect", ""), ("page", "/pages")):
+        browser.goto(view(place, f"{part}?edit={ids[kind]}"))
+        expect(form.get_by_role("link", name="History of this")).to_be_visible()
+        for name in ("Save in the draft", "Duplicate", "Delete"):
+            expect(form.get_by_role("button", name=name)).to_have_count(int(kind == written))
+    browser.goto(view(place, "/draft"))
+    expect(browser.locator(".change")).to_have_count(2)
+    for kind, count in ((written, 1), (other, 0)):
+        expect(browser.get_by_role("button", name=f"Discard the change of {names[kind]}")).to_have_count(count)
+        expect(browser.get_by_role("link", name=f"Edit {names[kind]}")).to_have_count(count)
+        expect(browser.get_by_label(f"Choose the change of {names[kind]}")).to_have_count(count)
+    expect(browser.get_by_role("button", name="Discard all …")).to_have_count(0)
+
+
+def test_a_conflict_is_resolved_by_who_may_write_its_kind(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    [made] = place.get("/draft/redirects")["items"]
+    for draft, target in (("main", "/mine"), ("other", "/theirs")):
+        place.ask("PATCH", f"/draft/redirects/{made['id']}?draft={draft}", 200, json={"target": target})
+    place.ask("POST", "/publish?draft=other", 200)
+    for kind, count in (("page", 0), ("redirect", 2)):
+        browser = new_page()
+        sign_in(browser, person_of(world, *READS, f"{kind}:write"), view(place, "/draft"))
+        expect(browser.get_by_role("heading", name="1 conflict with what was published meanwhile")).to_be_visible()
+        expect(browser.get_by_role("radio")).to_have_count(count)
+        expect(browser.get_by_role("button", name="Resolve")).to_have_count(count // 2)
+
+
+def test_a_built_in_role_offers_no_change_of_its_grants(world: World, new_page: Opens) -> None:
+    browser = new_page()
+    sign_in(browser, world.user("admin"), "/dashboard/settings/roles?edit=viewer")
+    form = browser.get_by_role("dialog", name="Role viewer")
+    expect(form).to_contain_text("read on redirect in all namespaces")
+    expect(form.get_by_role("button")).to_have_count(1)  # the one that closes it
+    expect(form.locator("input, select")).to_have_count(0)
 
 
 def test_a_token_of_an_agent_gets_in_nowhere(shop: Place, new_page: Opens) -> None:

@@ -117,6 +117,11 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   return <button type="button" class="copy" aria-label={`${label}: ${text.slice(0, 80)}`} title={label} onClick={() => copyText(text)} />;
 }
 
+/** What is being read, told only where that takes a while. */
+export function Reading({ children }: { children: string }): JSX.Element {
+  return <p class="quiet reading">{children} …</p>;
+}
+
 /** What there is not yet, and what to do next. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }): JSX.Element {
   return <div class="empty"><h2>{title}</h2>{children}</div>;

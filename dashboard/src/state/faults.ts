@@ -1,6 +1,6 @@
 // Why a call was refused: by field where the service names one, else as one text.
 import type { Problem } from "../api/transport.ts";
-import { capital } from "./words.ts";
+import { capital, inWords } from "./words.ts";
 
 export interface Faults {
   fields: Record<string, string>;
@@ -23,7 +23,8 @@ export function faultsOf(error: unknown, known: readonly string[]): Faults {
   const problems = (error as { problems?: readonly Problem[] }).problems ?? [];
   const fields: Record<string, string> = {};
   const others: string[] = [];
-  for (const { pointer, message } of problems) {
+  for (const { pointer, message: text } of problems) {
+    const message = inWords(text);
     const field = fieldOf(pointer);
     if (known.includes(field)) fields[field] = [fields[field]?.replace(/\.?$/, "."), besideField(message, field)].filter(Boolean).join(" ");
     else others.push(message);

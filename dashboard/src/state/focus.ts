@@ -49,7 +49,7 @@ function goOn({ around, control }: Spot): void {
 /** Give the focus back to the control that started a call, which lost it while it was disabled; after a refusal, to the first field that is wrong. */
 export function focusBack(from: Element): void {
   const active = document.activeElement;
-  if (from === document.body || !from.isConnected || (active !== document.body && !(active === from && from.matches("button")))) return;
+  if (from === document.body || !from.isConnected || (active !== document.body && active !== from)) return;
   const wrong = from.closest("form, dialog")?.querySelector<HTMLElement>("[aria-invalid=true]");
   if (wrong) wrong.focus();
   else fieldOrSelf(from)?.focus({ preventScroll: true });

@@ -39,9 +39,7 @@ export const CODES: Record<string, string> = {
   MOVED_PERMANENT: "301", FOUND: "302", TEMPORARY_REDIRECT: "307", PERMANENT_REDIRECT: "308",
 };
 
-export const TYPE_NAMES: Record<string, string> = {
-  BASIC: "Basic", BASIC_HOST: "Basic, with host", REGEX: "Regex", REGEX_HOST: "Regex, with host",
-};
+export { TYPE_NAMES } from "./words.ts";
 
 /** Return the address of a project's view. */
 export const projectPath = (namespace: string, project: string, part = ""): string =>
@@ -88,13 +86,31 @@ type Schemas = components["schemas"];
 export type DraftChange =
   | { op: "put"; kind: "redirect"; item: Schemas["redirect-put.schema"] }
   | { op: "put"; kind: "page"; item: Schemas["page-put.schema"] }
-  | { op: "delete"; kind: "redirect" | "page"; id: string };
+  | { op: "delete"; kind: "redirect" | "page"; id: string }
+  | { op: "delete"; kind: "redirect"; source: string }
+  | { op: "delete"; kind: "page"; path: string };
+
+/** The commits of drafts that changes made here have led to, by the commits before them. */
+const steps = new Map<string, string>();
+
+/** Note that a change made here has led from one commit of a draft to another, with no change of someone else between them. */
+export function noteStep(before: string | null, after: string | null): void {
+  if (before && after && before !== after) steps.set(before, after);
+}
+
+/** Return the commit that a draft is at since it was read at `head`, unless someone else has changed it. */
+export function headNow(head: string | null): string | null {
+  let now = head;
+  while (now !== null && steps.has(now)) now = steps.get(now) ?? null;
+  return now;
+}
 
 /** Make changes in the draft, all or none; with a head only if the draft is at that commit. Returns its new head. */
 export async function changeDraft(of: Of, changes: readonly DraftChange[], head = ""): Promise<string> {
   // The fields of each kind are behind if and then in the contract, which have no types.
   const body = changes as unknown as Schemas["draft-changes.schema"];
   const done = await post(`${P}/draft/changes`, { path: of, query: head ? { head } : {}, body });
+  noteStep(head, done.head);
   tellChanged();
   return done.head ?? "";
 }

@@ -17,6 +17,15 @@ export function countText(noun: string, { added, changed, removed }: { added: nu
   return found.map(([number, word], index) => `${index ? count(number) : plural(number, noun)} ${word}`).join(", ");
 }
 
+/** What the forms and tables call the types of records. */
+export const TYPE_NAMES: Record<string, string> = {
+  BASIC: "Basic", BASIC_HOST: "Basic, with host", REGEX: "Regex", REGEX_HOST: "Regex, with host",
+};
+
+/** Return a message of the API with the types by the names that the forms have for them; what it quotes stays. */
+export const inWords = (message: string): string =>
+  message.replace(/(?<![\w/"'.:-])(?:BASIC|REGEX)(?:_HOST)?(?![\w/"'-])/g, (code) => `“${TYPE_NAMES[code] ?? code}”`);
+
 /** Return a word of the API as a label begins: with a capital letter. */
 export const capital = (word: string): string => word.slice(0, 1).toUpperCase() + word.slice(1);
 

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, remove } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Button, Empty, Failure, Select, Time } from "../components/basics.tsx";
+import { Badge, Button, Empty, Failure, Reading, Select, Time } from "../components/basics.tsx";
 import { Confirm } from "../components/confirm.tsx";
 import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
 import { TakenChart } from "../components/taken.tsx";
@@ -70,7 +70,7 @@ function Body({ of }: { of: Of }): JSX.Element {
     { name: "Actions", class: "short", cell: (each) => writes && <button type="button" class="button ghost small" aria-label={`Remove ${each.name}`} onClick={() => setLeaving(each)}>Remove</button> },
   ];
   if (found.error && !found.data) return <Failure error={found.error} retry={found.reload} />;
-  if (!found.data) return <p class="quiet">Reading the agents …</p>;
+  if (!found.data) return <Reading>Reading the agents</Reading>;
   return (
     <>
       <Summary convergence={convergence ?? found.data.convergence} versions={found.data.versions} />

@@ -6,7 +6,7 @@ import { Badge, Button, Long, type Tone } from "../components/basics.tsx";
 import { isRegex } from "../components/regex.tsx";
 import { focusText } from "../state/focus.ts";
 import { CODES, TYPE_NAMES, type Change } from "../state/project.ts";
-import { capital, count, countText, plural, reveal } from "../state/words.ts";
+import { capital, count, countText, inWords, plural, reveal } from "../state/words.ts";
 import { Difference } from "./differences.tsx";
 import { New, Old } from "./replace.tsx";
 
@@ -110,7 +110,7 @@ export function Problems({ items, total = items.length, title = "Problems", impa
       <ul class="problems">
         {items.map((each, index) => (
           <li key={index}>
-            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {brought.has(placeOf(each)) && <Badge>New</Badge>} {(each.source ?? each.path) && <Long text={each.source ?? each.path ?? ""} />} <bdi>{reveal(each.message)}</bdi>
+            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {brought.has(placeOf(each)) && <Badge>New</Badge>} {(each.source ?? each.path) && <Long text={each.source ?? each.path ?? ""} />} <bdi>{reveal(each.file ? inWords(each.message) : each.message)}</bdi>
             {(each.file ?? each.line) && <code class="quiet">{each.file ? `${each.file}${each.line ? `:${each.line}` : ""}` : `line ${each.line}`}</code>}
           </li>
         ))}
@@ -159,7 +159,7 @@ export function ImpactPanel({ impact, id = "impact", problems = [] }: ImpactProp
   const where = others.length < appears.items.length ? `, ${some}marked as new among the problems` : "";
   if (!appears.total && !goes.total && !answers.total) return null;
   const rules = (items: typeof appears.items): JSX.Element => (
-    <ul class="problems">{items.map((each, index) => <li key={index}><Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.code.replaceAll("_", " "))}</Badge> <bdi>{reveal(each.message)}</bdi></li>)}</ul>
+    <ul class="problems">{items.map((each, index) => <li key={index}><Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.code.replaceAll("_", " "))}</Badge> <bdi>{reveal(inWords(each.message))}</bdi></li>)}</ul>
   );
   return (
     <section class="panel" aria-labelledby={id}>

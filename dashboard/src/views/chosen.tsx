@@ -8,8 +8,9 @@ import { FormDialog, Refusal, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { filtersOf, isKept, showsRemoved, type RecordKind as Kind } from "../state/filters.ts";
-import { changeDraft, fileOf, keepPage, P, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
-import { plural } from "../state/words.ts";
+import { changeDraft, fileOf, headNow, keepPage, noteStep, P, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
+import { inWords, plural } from "../state/words.ts";
+import { discardChanges } from "./discard.ts";
 import { STATUSES } from "./redirect_editor.tsx";
 import { shownValue } from "./replace.tsx";
 
@@ -70,10 +71,12 @@ interface ChosenProps {
   choosing: Choosing<Redirect> | Choosing<Page>;
   /** The number of records that match the filters. */
   total: number;
+  /** The commit of the draft that the table was read at. */
+  head: string | null;
   query: URLSearchParams;
 }
 
-export function Chosen({ of, kind, choosing, total, query }: ChosenProps): JSX.Element {
+export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenProps): JSX.Element {
   const call = useCall();
   const [status, setStatus] = useState("");
   const [plan, setPlan] = useState<Plan | null>(null);
@@ -82,17 +85,20 @@ export function Chosen({ of, kind, choosing, total, query }: ChosenProps): JSX.E
   const items: readonly Item[] = choosing.items;
   const kept = items.filter(isKept);
   const number = all ? total : items.length;
+  const many = plural(number, kind);
   const where = changeable(kind, query);
-  /** Look at what would change; of rows that were chosen one by one, do it at once. */
+  /** Look at what would change; of rows that were chosen one by one, do it at once, if they are those that the table shows. */
   const change = (wanted: Wanted): void => call.run(async () => {
     const body: Body = { ...wanted, kinds: [kind], ...(all ? { where: where ?? {} } : { ids: kept.map((each) => each.id) }) };
     const preview = (await post(`${P}/draft/replace`, { path: of, query: { dryRun: true, limit: all ? SHOWN : kept.length }, body })) as Preview;
+    if (!all && (preview.head ?? null) !== headNow(read)) throw isMoved();
     setTags(false);
     if (all) setPlan({ preview, body });
     else await make({ preview, body });
-  });
+  }, `${many} ${number === 1 ? "is" : "are"} looked at and changed in the draft`);
   const make = async ({ preview, body }: Plan): Promise<void> => {
-    const { head } = await post(`${P}/draft/replace`, { path: of, body: { ...body, ...(preview.head ? { head: preview.head } : {}) } });
+    const { head } = await post(`${P}/draft/replace`, { path: of, body: { ...body, ...(preview.head ? { head: preview.head } : {}) } }).catch(sayMoved);
+    noteStep(preview.head, head);
     tellChanged();
     setPlan(null);
     setStatus("");
@@ -101,14 +107,15 @@ export function Chosen({ of, kind, choosing, total, query }: ChosenProps): JSX.E
     toast(doneText(body, plural(preview.total, kind)), undo);
   };
   const discard = (): void => call.run(async () => {
-    await post(`${P}/draft/revert`, { path: of, body: { ids: items.map((each) => each.id) } });
+    const changed = items.flatMap(({ change, ...item }) => (change ? [{ kind, id: item.id, change, ...("source" in item ? { source: item.source } : { path: item.path }) }] : []));
+    const undo = await discardChanges(of, of.draft ?? "main", headNow(read) ?? "", changed).catch(sayMoved);
     tellChanged();
     clear();
-    toast(`The changes of ${plural(items.length, kind)} are discarded.`);
-  });
+    toast(`The changes of ${plural(changed.length, kind)} are discarded.`, undo);
+  }, "the changes are discarded");
   return (
     <section class="chosen" aria-label={`The chosen ${kind}s`}>
-      <strong role="status">{all ? `All ${plural(number, kind)} that match are chosen` : `${plural(number, kind)} chosen`}</strong>
+      <strong role="status">{all ? `All ${many} that match are chosen` : `${many} chosen`}</strong>
       {!all && where && total > items.length && <Button onClick={choosing.chooseAll}>Choose all {plural(total, kind)} that match</Button>}
       {kind === "redirect" && <span class="together">
         <Select label="Status of the chosen" value={status} options={[["", "Status …"], ...STATUSES]} onChange={setStatus} />
@@ -119,11 +126,19 @@ export function Chosen({ of, kind, choosing, total, query }: ChosenProps): JSX.E
       {!all && items.some((each) => each.change) && <Button disabled={call.busy} onClick={discard}>Discard their changes</Button>}
       <Button kind="danger" disabled={call.busy || kept.length === 0} onClick={() => change({ remove: true })}>{all ? "Delete …" : "Delete"}</Button>
       <Button onClick={clear}>Choose none</Button>
-      {!plan && !tags && <Refusal text={call.faults.text} />}
-      {tags && <TagsDialog many={plural(number, kind)} busy={call.busy} refusal={call.faults.text} set={(set) => change({ set })} close={() => setTags(false)} />}
-      {plan && <PlanDialog plan={plan} kind={kind} busy={call.busy} refusal={call.faults.text} make={() => call.run(() => make(plan))} close={() => setPlan(null)} />}
+      {!plan && !tags && <Refusal text={call.faults.text} still={call.still} />}
+      {tags && <TagsDialog many={many} busy={call.busy} refusal={<Refusal text={call.faults.text} still={call.still} />} set={(set) => change({ set })} close={() => setTags(false)} />}
+      {plan && <PlanDialog plan={plan} kind={kind} busy={call.busy} refusal={<Refusal text={call.faults.text} still={call.still} />} make={() => call.run(() => make(plan), `${many} ${number === 1 ? "is" : "are"} changed in the draft`)} close={() => setPlan(null)} />}
     </section>
   );
+}
+
+const isMoved = (): Error => new Error("Someone has changed the draft since you chose. Nothing is done yet: look at what is shown now, then do it again.");
+
+/** Say what to do where a draft is no longer at the commit that was looked at. */
+function sayMoved(ex: unknown): never {
+  tellChanged();
+  throw ex instanceof ApiFault && ex.code === "stale_draft" ? isMoved() : ex;
 }
 
 const doneText = ({ set, remove }: Body, many: string): string =>
@@ -134,7 +149,7 @@ const listOf = (text: string): string[] => text.split(",").map((tag) => tag.trim
 interface TagsProps {
   many: string;
   busy: boolean;
-  refusal: string;
+  refusal: JSX.Element;
   set: (set: NonNullable<Body["set"]>) => void;
   close: () => void;
 }
@@ -147,7 +162,7 @@ function TagsDialog({ many, busy, refusal, set, close }: TagsProps): JSX.Element
   return (
     <FormDialog title={`Tags of ${many}`} dirty={!isEmpty} onClose={close}>
       <form class="form" onSubmit={(event) => { event.preventDefault(); set(wanted); }}>
-        <Refusal text={refusal} />
+        {refusal}
         <Field label="Add tags" name="add" value={added} onInput={setAdded} help="Separated by commas. Those that a record has stay." />
         <Field label="Remove tags" name="remove" value={removed} onInput={setRemoved} help="Separated by commas." />
         <p class="actions"><Button kind="primary" type="submit" disabled={busy || isEmpty}>Change the tags</Button></p>
@@ -160,7 +175,7 @@ interface PlanProps {
   plan: Plan;
   kind: Kind;
   busy: boolean;
-  refusal: string;
+  refusal: JSX.Element;
   make: () => void;
   close: () => void;
 }
@@ -169,12 +184,12 @@ interface PlanProps {
 function PlanDialog({ plan: { preview, body }, kind, busy, refusal, make, close }: PlanProps): JSX.Element {
   const many = plural(preview.total, kind);
   const names = body.remove ? preview.items.map((each) => shownValue((each.fields["source"] ?? each.fields["path"])?.old)) : [];
-  const problems = preview.items.flatMap((each) => each.problems.map((problem) => problem.message));
+  const problems = preview.items.flatMap((each) => each.problems.map((problem) => inWords(problem.message)));
   const word = body.remove ? "Remove" : "Change";
   return (
     <FormDialog title={`${word} all that match`} dirty={false} onClose={close}>
       <form class="form" onSubmit={(event) => { event.preventDefault(); make(); }}>
-        <Refusal text={refusal} />
+        {refusal}
         <p role="status">{preview.total === 0 ? "Nothing would change." : `${many} would be ${body.remove ? "removed" : "changed"} in the draft.`}
           {preview.wrong > 0 && <> <Badge tone="bad">{preview.wrong} would be invalid</Badge> Nothing is changed until all are valid.</>}</p>
         {problems.length > 0 && <ul class="problems">{[...new Set(problems)].map((each) => <li key={each}>{each}</li>)}</ul>}
@@ -221,6 +236,8 @@ function resetting(of: Of, kind: Kind, preview: Preview): Step[] {
   }
   return [...groups].map(([old, ids]) => async (head) => {
     const set = JSON.parse(old) as NonNullable<Body["set"]>;
-    return (await post(`${P}/draft/replace`, { path: of, body: { set, kinds: [kind], ids, head } })).head ?? "";
+    const done = await post(`${P}/draft/replace`, { path: of, body: { set, kinds: [kind], ids, head } });
+    noteStep(head, done.head);
+    return done.head ?? "";
   });
 }

@@ -26,18 +26,20 @@ interface ConflictsProps {
   draft: string;
   head: string | null;
   items: readonly Conflict[];
-  /** Whether one may choose. */
-  editable: boolean;
+  /** Whether one may choose for a conflict of this kind. */
+  settles: (kind: string) => boolean;
   /** What the side is called that is not published. */
   mine?: string;
 }
 
-export function Conflicts({ of, draft, head, items, editable, mine = "The draft" }: ConflictsProps): JSX.Element | null {
+export function Conflicts({ of, draft, head, items, settles, mine = "The draft" }: ConflictsProps): JSX.Element | null {
   const [choices, setChoices] = useState<Record<string, Side>>({});
   const call = useCall();
   if (!items.length) return null;
+  const isMine = (each: Conflict): boolean => settles(each.kind) && !each.withheld;
+  const editable = items.some(({ kind }) => settles(kind));
   const made = items.filter((each) => choices[seenOf(each)]);
-  const takeAll = (side: Side): void => setChoices(Object.fromEntries(items.filter((each) => !each.withheld).map((each) => [seenOf(each), side])));
+  const takeAll = (side: Side): void => setChoices(Object.fromEntries(items.filter(isMine).map((each) => [seenOf(each), side])));
   const resolve = (): void => call.run(async () => {
     const chosen = made.map((each) => {
       const take = choices[seenOf(each)] as Side;
@@ -57,14 +59,14 @@ export function Conflicts({ of, draft, head, items, editable, mine = "The draft"
       <ul>
         {items.map((each) => (
           <li key={keyOf(each)}>
-            <fieldset disabled={editable && each.withheld === true}>
+            <fieldset disabled={editable && !isMine(each)}>
               <legend><Long text={nameOf(each)} /> <span class="quiet">{each.field || (each.kind === "file" ? "the whole file" : "the whole rule")}</span></legend>
               {each.withheld ? <p class="quiet">You may not read what differs here. Someone who may read {each.kind}s has to choose.</p> : <>
                 <Before conflict={each} />
                 <div class="two">
                   {(["draft", "release"] as const).map((side) => (
                     <label key={side} class="side">
-                      {editable && <input type="radio" name={keyOf(each)} checked={choices[seenOf(each)] === side} onChange={() => setChoices({ ...choices, [seenOf(each)]: side })} />}
+                      {isMine(each) && <input type="radio" name={keyOf(each)} checked={choices[seenOf(each)] === side} onChange={() => setChoices({ ...choices, [seenOf(each)]: side })} />}
                       <span><strong>{side === "release" ? "Published" : mine}</strong><Value conflict={each} side={side} /></span>
                     </label>
                   ))}

@@ -1,11 +1,14 @@
 // Changes of a draft that are discarded, and rules that are removed, with a way to put them back.
-import { ApiFault, get, post } from "../api/client.ts";
+import { ApiFault, get, post, put, remove } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
-import { changeDraft, fileOf, P, type Change, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
+import { changeDraft, fileOf, ifMatch, noteStep, P, type Change as AnyChange, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 
-type Rule = { kind: "redirect"; item: Redirect } | { kind: "page"; item: Page };
+/** What a change is put back by. */
+type Change = Pick<AnyChange, "kind" | "id" | "change" | "source" | "path">;
+export type Rule = { kind: "redirect"; item: Redirect } | { kind: "page"; item: Page };
 
 const MOST_UNDONE = 500; // rules that are read one by one, for Undo
 
@@ -20,7 +23,8 @@ interface Discarded {
 export async function discardChanges(of: Of, draft: string, head: string, changes: readonly Change[]): Promise<(() => void) | undefined> {
   const many = changes.length > MOST_UNDONE;
   const before = many ? [] : await Promise.all(changes.map(async (each) => (each.change === "removed" ? null : read(of, each))));
-  await post(`${P}/draft/revert`, { path: of, query: { draft }, body: { ids: changes.map((each) => each.id), head } });
+  const done = await post(`${P}/draft/revert`, { path: of, query: { draft }, body: { ids: changes.map((each) => each.id), head } });
+  noteStep(head, done.head);
   if (many) return undefined;
   const [after, version] = await Promise.all([
     Promise.all(changes.map(async (each) => (each.change === "added" ? null : read(of, each)))),
@@ -51,7 +55,7 @@ async function putBack(of: Of, discarded: readonly Discarded[], version: unknown
 /** Return what puts a rule back that was removed in the draft: not over one that someone has added in its place since. */
 export function undoRemoval(of: Of, rule: Rule): () => void {
   const { kind, item: { id } } = rule;
-  const name = rule.kind === "page" ? rule.item.path : rule.item.source;
+  const name = identityOf(rule);
   const run = async (): Promise<void> => {
     // The head before the look, as above.
     const { head } = await get(`${P}/draft`, { path: of });
@@ -64,6 +68,44 @@ export function undoRemoval(of: Of, rule: Rule): () => void {
   };
   return () => void run().catch((ex: unknown) => tellRefused(ex, `Add ${name} again if it is still missing.`));
 }
+
+/** Return what takes back that a rule was saved in the draft, as long as nobody has changed it since; `before` is null for one that was added. */
+export function undoSave(of: Of, before: Rule | null, saved: Rule): () => void {
+  const { id } = saved.item;
+  const path = { ...of, id };
+  const headers = ifMatch(saved.item);
+  const run = async (): Promise<void> => {
+    if (!before) await (saved.kind === "page" ? remove(`${P}/draft/pages/{id}`, { path, headers }) : remove(`${P}/draft/redirects/{id}`, { path, headers }));
+    else if (before.kind === "page") await put(`${P}/draft/pages/{id}`, { path, headers, body: bodyOf(of, before) as PageBody });
+    else await put(`${P}/draft/redirects/{id}`, { path, headers, body: bodyOf(of, before) as RedirectBody });
+    tellChanged();
+  };
+  return () => void run().catch((ex: unknown) => {
+    tellChanged();
+    const met = ex instanceof ApiFault && [404, 409, 412].includes(ex.status);
+    toast(met ? `Not undone: ${identityOf(saved)} has been changed since.` : (ex as Error).message);
+  });
+}
+
+/** A record that a replacement changes, with its fields before and after. */
+interface Replaced {
+  id: string;
+  fields: Readonly<Record<string, { new: unknown }>>;
+}
+
+/** Read what a replacement is about to change; returns what puts it back, as long as the draft is at the `head` that the replacement led to. */
+export async function undoReplacement(of: Of, kind: Rule["kind"], items: readonly Replaced[]): Promise<(head: string) => () => void> {
+  const before = await Promise.all(items.map(({ id }) => read(of, { kind, id })));
+  const name = kind === "page" ? "path" : "source";
+  const moved = items.flatMap(({ fields: { [name]: pair } }) => (pair ? [{ op: "delete", kind, [name]: pair.new } as DraftChange] : []));
+  const changes = [...moved, ...before.flatMap((rule) => (rule ? [changeTo(of, { kind, id: rule.item.id }, rule)] : []))];
+  return (head) => () => void changeDraft(of, changes, head).then(() => toast("The replacement is taken back."), (ex: unknown) => {
+    tellChanged();
+    toast(ex instanceof ApiFault && ex.status === 409 ? "The draft was changed since then, so nothing was undone." : (ex as Error).message);
+  });
+}
+
+const identityOf = (rule: Rule): string => (rule.kind === "page" ? rule.item.path : rule.item.source);
 
 function tellRefused(ex: unknown, action: string): void {
   tellChanged();
@@ -87,7 +129,7 @@ async function isAdded(of: Of, { kind, id, source, path }: Change): Promise<bool
 }
 
 /** Return a rule as the draft has it; null if it has none. */
-async function read(of: Of, { kind, id }: Change): Promise<Rule | null> {
+async function read(of: Of, { kind, id }: Pick<Change, "kind" | "id">): Promise<Rule | null> {
   const path = { ...of, id };
   try {
     return kind === "page"
@@ -99,15 +141,21 @@ async function read(of: Of, { kind, id }: Change): Promise<Rule | null> {
   }
 }
 
-/** Return the change that makes a rule what it was. */
-function changeTo(of: Of, { kind, id }: Pick<Change, "kind" | "id">, rule: Rule | null): DraftChange {
-  if (!rule) return { op: "delete", kind, id };
+type PageBody = components["schemas"]["page-put.schema"];
+type RedirectBody = components["schemas"]["redirect-put.schema"];
+
+/** Return the body of a call that makes a rule what it was. */
+function bodyOf(of: Of, rule: Rule): PageBody | RedirectBody {
   const file = fileOf(of, rule.item);
   const place = file ? { file } : {};
   if (rule.kind === "page") {
     const { type, path, content, contentType, note, tags } = rule.item;
-    return { op: "put", kind: "page", item: { type, path, content, contentType, note, tags, ...place } };
+    return { type, path, content, contentType, note, tags, ...place };
   }
   const { type, source, target, status, note, tags } = rule.item;
-  return { op: "put", kind: "redirect", item: { type, source, target, status, note, tags, ...place } };
+  return { type, source, target, status, note, tags, ...place };
 }
+
+/** Return the change that makes a rule what it was. */
+const changeTo = (of: Of, { kind, id }: Pick<Change, "kind" | "id">, rule: Rule | null): DraftChange =>
+  (rule ? { op: "put", kind: rule.kind, item: bodyOf(of, rule) } as DraftChange : { op: "delete", kind, id });

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, remove } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Button, Empty, Failure } from "../components/basics.tsx";
+import { Badge, Button, Empty, Failure, Reading } from "../components/basics.tsx";
 import { FormDialog, Refusal, useCall } from "../components/form.tsx";
 import { offset, PAGE, Pages } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
@@ -11,7 +11,7 @@ import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
 import { keptText } from "../state/kept.ts";
 import { useLoad, type Loaded } from "../state/load.ts";
-import { isAboutDraft, keepPage, keyOf, may, mayEdit, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
+import { isAboutDraft, keepPage, keyOf, may, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 import { ChangeCard, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
@@ -44,7 +44,7 @@ function Body({ of }: { of: Of }): JSX.Element {
   const failure = error && <Failure error={error} retry={() => { state.reload(); diff.reload(); }} />;
   if (failure && !(diff.data && state.data)) return failure;
   // That there is no draft is known at once; the state waits for a check of the changes, which takes seconds after an import of 100,000 rules.
-  if (!diff.data || (diff.data.head && !state.data)) return <p class="quiet">Reading the draft …</p>;
+  if (!diff.data || (diff.data.head && !state.data)) return <Reading>Reading the draft</Reading>;
   // The changes that are shown are those that a publish, a review or a discard is about.
   const { head } = diff.data;
   const now = head && state.data?.head === head ? subjectOf(head, state.data, diff.data) : null;
@@ -54,7 +54,7 @@ function Body({ of }: { of: Of }): JSX.Element {
       {head && state.data
         ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} thread={thread} publish={setPublishing} />
         : <Empty title="No draft is open"><p>What you change in the <a href={viewPath(of)}>redirects</a> or <a href={viewPath(of, "pages")}>pages</a> begins one.</p></Empty>}
-      {!head && <Fixes of={of} draft={draft} head={null} editable={mayEdit(of)} />}
+      {!head && <Fixes of={of} draft={draft} head={null} />}
       {publishing && <PublishDialog of={of} draft={draft} {...publishing} now={now} close={() => setPublishing(null)} />}
     </>
   );
@@ -106,7 +106,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
   useEffect(() => setChosen({ all: chosen, of: diff }), [diff]);
   const [discarding, setDiscarding] = useState(false);
   const call = useCall();
-  const edits = mayEdit(of);
+  const edits = ({ kind }: Change): boolean => may(of, kind, "write");
   const publishes = may(of, "project", "publish");
   const choose = (change: Change, on: boolean): void => {
     const next = new Map(chosen);
@@ -131,7 +131,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
         <p class="facts"><strong><Counts counts={diff.counts} /></strong><ReviewBadge review={state.review} />
           {state.pullRequest && <a href={state.pullRequest.url} rel="noreferrer" target="_blank">Pull request {state.pullRequest.number} ({state.pullRequest.state})</a>}</p>
         <p class="actions">
-          {chosen.size > 0 && edits && <Button disabled={call.busy} onClick={() => revert([...chosen.values()])}>Discard {plural(chosen.size, "change")}</Button>}
+          {chosen.size > 0 && [...chosen.values()].every(edits) && <Button disabled={call.busy} onClick={() => revert([...chosen.values()])}>Discard {plural(chosen.size, "change")}</Button>}
           {may(of, "redirect", "write") && may(of, "page", "write") && <Button kind="danger" onClick={() => setDiscarding(true)}>Discard all …</Button>}
           {(asked || (unapproved && mayRemark(of))) && <Button kind={unapproved ? "primary" : "plain"} onClick={() => document.getElementById("review")?.scrollIntoView()}>Review …</Button>}
           {publishes && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={begin}>{chosen.size ? `Publish ${plural(chosen.size, "change")} …` : "Publish …"}</Button>}
@@ -140,18 +140,18 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
       {blocked && state.conflicts.length === 0 && <p class="notice">Fix the errors before you publish.</p>}
       <Refusal text={call.faults.text} still={call.still} />
       <Verdicts review={state.review} />
-      <Conflicts of={of} draft={draft} head={head} items={state.conflicts} editable={edits} />
+      <Conflicts of={of} draft={draft} head={head} items={state.conflicts} settles={(kind) => may(of, kind === "file" ? "project" : kind, "write")} />
       <Problems items={state.problems} total={state.problemsTotal} impact={diff.impact} />
       <div class="columns">
         <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>
           {diff.total === 0 ? <Empty title="No rule differs from what is published" /> : <>
             <ul class="changes">
-              {diff.items.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} thread={thread.data} edits={edits} chooses={edits || publishes}
+              {diff.items.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} thread={thread.data} edits={edits(each)} chooses={edits(each) || publishes}
                 chosen={chosen.has(each.id)} choose={choose} revert={revert} />)}
             </ul>
             <Pages total={diff.total} /></>}
           <Files items={diff.files} />
-          <Fixes of={of} draft={draft} head={head} editable={edits} />
+          <Fixes of={of} draft={draft} head={head} />
         </section>
         <aside>
           <ImpactPanel impact={diff.impact} problems={state.problems} />

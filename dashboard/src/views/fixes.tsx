@@ -4,12 +4,12 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Button, Failure, Long } from "../components/basics.tsx";
+import { Badge, Button, Failure, Long, Reading } from "../components/basics.tsx";
 import { Refusal, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useLoad } from "../state/load.ts";
-import { P, type Of } from "../state/project.ts";
+import { may, mayEdit, P, type Of } from "../state/project.ts";
 import { count, plural } from "../state/words.ts";
 import { New, Old } from "./replace.tsx";
 
@@ -23,7 +23,6 @@ interface FixesProps {
   draft: string;
   /** The commit of the draft; null for what is published, where the first fix begins a draft. */
   head: string | null;
-  editable: boolean;
 }
 
 export function Fixes(props: FixesProps): JSX.Element {
@@ -38,11 +37,11 @@ export function Fixes(props: FixesProps): JSX.Element {
   );
 }
 
-function Found({ of, draft, head, editable }: FixesProps): JSX.Element {
+function Found({ of, draft, head }: FixesProps): JSX.Element {
   const found = useLoad(`${of.namespace}/${of.project} ${draft} ${head ?? ""}`, (signal) => get(`${P}/draft/fixes`, { path: of, query: { draft, limit: MOST_SHOWN }, signal }));
   const call = useCall();
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
-  if (!found.data) return <p class="quiet">Looking at every rule …</p>;
+  if (!found.data) return <Reading>Looking at every rule</Reading>;
   const { items, total, head: read } = found.data;
   const fix = (rules: readonly Fix[] | null): void => call.run(async () => {
     const body = { ...(rules ? { rules: rules.map(({ file, line }) => ({ file, line })) } : {}), ...(read ? { head: read } : {}) };
@@ -64,13 +63,13 @@ function Found({ of, draft, head, editable }: FixesProps): JSX.Element {
               <div class="fix"><Long text={name} /><span>{each.title}</span>
                 {Object.entries(each.fields as Record<string, Pair>).map(([field, pair]) => <span key={field}><span class="quiet">{field} </span><Old value={pair.old} /> <New value={pair.new} /></span>)}
                 <code class="quiet">{each.file}:{each.line}</code></div>
-              {editable && <button type="button" class="button plain small" aria-label={`Fix ${name}`} disabled={call.busy} onClick={() => fix([each])}>Fix</button>}
+              {may(of, each.kind, "write") && <button type="button" class="button plain small" aria-label={`Fix ${name}`} disabled={call.busy} onClick={() => fix([each])}>Fix</button>}
             </li>
           );
         })}
       </ul>
       {total > items.length && <p class="quiet">The first {items.length} are shown.</p>}
-      {editable && total > 1 && <p class="actions"><Button disabled={call.busy} onClick={() => fix(null)}>Fix all {count(total)}</Button></p>}
+      {mayEdit(of) && total > 1 && <p class="actions"><Button disabled={call.busy} onClick={() => fix(null)}>Fix all {may(of, "redirect", "write") && may(of, "page", "write") ? count(total) : "that you may change"}</Button></p>}
     </>
   );
 }

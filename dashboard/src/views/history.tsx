@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ApiFault, get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Button, Empty, Failure, Field, Time } from "../components/basics.tsx";
+import { Badge, Button, Empty, Failure, Field, Reading, Time } from "../components/basics.tsx";
 import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
 import { isRegex, Source } from "../components/regex.tsx";
 import { offset, PAGE, Pages } from "../components/table.tsx";
@@ -38,7 +38,7 @@ function List({ of }: { of: Of }): JSX.Element {
   const wanted = { ...(source ? { source } : {}), ...(path ? { path } : {}), limit: PAGE, offset: offset() };
   const found = useLoad(`${of.namespace}/${of.project} ${JSON.stringify(wanted)}`, (signal) => get(`${P}/history`, { path: of, query: wanted, signal }), isAbout(of), { keep: "history" });
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
-  if (!found.data) return <p class="quiet">Reading the history …</p>;
+  if (!found.data) return <Reading>Reading the history</Reading>;
   const rule = source || path;
   return (
     <>
@@ -88,7 +88,7 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
   const [publishes, failure] = usePublishes(of);
   const found = useLoad(`${of.namespace}/${of.project} ${version}`, (signal) => get(`${P}/history/{version}`, { path: { ...of, version }, signal }), undefined, { own: true });
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
-  if (!found.data) return <p class="quiet">Reading the publish …</p>;
+  if (!found.data) return <Reading>Reading the publish</Reading>;
   const publish = found.data;
   const before = publish.publishNumber - 1;
   // To roll back from what is served is to go one step back, to the publish that was served before.
@@ -148,7 +148,7 @@ function Compared({ of, from, to }: { of: Of; from: string; to: string }): JSX.E
       </form>
       {failure}
       {found.error && <Failure error={found.error} retry={found.reload} />}
-      {!found.data && !found.error && <p class="quiet">Comparing …</p>}
+      {!found.data && !found.error && <Reading>Comparing</Reading>}
       {found.data && <div class="flow" aria-busy={found.busy}><p class="facts"><strong><Counts counts={found.data.counts} /></strong></p>
         {found.data.changes.length === 0 ? <Empty title="No rule differs" /> : <ChangeList items={found.data.changes} />}<Files items={found.data.files} /></div>}
     </div>

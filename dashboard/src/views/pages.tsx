@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { get, post, put, remove } from "../api/client.ts";
 import { preview } from "../state/preview.ts";
 import type { components } from "../api/schema.d.ts";
-import { Button, Empty, Failure, Field, Long, Select } from "../components/basics.tsx";
+import { Button, Copy, Empty, Failure, Field, Long, Reading, Select } from "../components/basics.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
 import { offset, PAGE, Pages as PageLinks, Search, Table, type Column } from "../components/table.tsx";
 import { TextEditor } from "../components/text_editor.tsx";
@@ -18,10 +18,11 @@ import { ifMatch, isAboutDraft, keepPage, keyOf, may, ofView, P, TYPE_NAMES, vie
 import { ask, place } from "../state/router.ts";
 import { bytes } from "../state/words.ts";
 import { Sign } from "./changes.tsx";
-import { undoRemoval } from "./discard.ts";
+import { undoRemoval, undoSave } from "./discard.ts";
 import { ReviewWarning } from "./draft_choice.tsx";
 import { Chosen, useChosen } from "./chosen.tsx";
 import { exportPath, ExportLinks } from "./export_links.tsx";
+import { Namesake } from "./namesake.tsx";
 import { Tag } from "./redirects.tsx";
 import { ReplaceDialog } from "./replace.tsx";
 import { Theirs, useTheirs } from "./theirs.tsx";
@@ -47,7 +48,7 @@ const closeOf = (name: string): void => {
 const sizeOf = (text: string): number => new TextEncoder().encode(text).length;
 
 const COLUMNS: readonly Column<Page>[] = [
-  { name: "Path", sort: "source", class: "url", cell: (item, open) => <a class="row-link" href={open(item.id)}><Long text={item.path} /></a> },
+  { name: "Path", sort: "source", class: "url", cell: (item, open) => <span class="linked"><a class="row-link" href={open(item.id)}><Long text={item.path} /></a><Copy text={item.path} /></span> },
   { name: "Kind", class: "short", cell: (item) => KINDS.find(([kind]) => kind === item.contentType)?.[1] ?? item.contentType },
   { name: "Size", class: "short", cell: (item) => bytes(sizeOf(item.content)) },
   { name: "Note", cell: (item) => <bdi>{item.note}</bdi> },
@@ -86,7 +87,7 @@ function List({ of }: { of: Of }): JSX.Element {
         {writes && !showsRemoved(query) && <Button onClick={() => keepPage({ replace: "1" })}>Replace …</Button>}
         {writes && <Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a page</Button>}
       </div>
-      {choosing.items.length > 0 && <Chosen of={of} kind="page" choosing={choosing} total={found.data?.total ?? 0} query={query} />}
+      {choosing.items.length > 0 && <Chosen of={of} kind="page" choosing={choosing} total={found.data?.total ?? 0} head={found.data?.head ?? null} query={query} />}
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total
         ? <>
@@ -110,7 +111,7 @@ function Editor({ of, name }: { of: Of; name: string }): JSX.Element {
   const id = name.replace(/^copy-/, "");
   const found = useLoad(`${keyOf(of)}/${name}`, async (signal) => (name === "new" ? null : get(`${P}/draft/pages/{id}`, { path: { ...of, id }, signal })));
   if (found.error) return <FormDialog title="Page" dirty={false} onClose={close}><Failure error={found.error} retry={found.reload} /></FormDialog>;
-  if (name !== "new" && !found.data) return <FormDialog title="Page" dirty={false} onClose={close}><p class="quiet">Reading the page …</p></FormDialog>;
+  if (name !== "new" && !found.data) return <FormDialog title="Page" dirty={false} onClose={close}><Reading>Reading the page</Reading></FormDialog>;
   return <Form key={name} of={of} name={name} item={name.startsWith("copy-") ? null : found.data} start={found.data ? valuesOf(found.data) : EMPTY} />;
 }
 
@@ -130,34 +131,35 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Page | nu
     call.forget(field);
     if (field === "type") call.forget("path"); // what a path may be depends on it
   };
-  const fields = { ...useProblems(of, values, item, dirty && editable), ...call.faults.fields };
+  const fields = { ...useProblems(of, values, item, dirty && editable && may(of, "redirect", "read")), ...call.faults.fields };
   const save = (over: Page | null): void => call.run(async () => {
     const body = bodyOf(values);
-    if (!over) await post(`${P}/draft/pages`, { path: of, body });
-    else if (!(await attempt(over, () => put(`${P}/draft/pages/{id}`, { path: { ...of, id: over.id }, body, headers: ifMatch(over) })))) return;
+    const saved = over ? await attempt(over, () => put(`${P}/draft/pages/{id}`, { path: { ...of, id: over.id }, body, headers: ifMatch(over) })) : await post(`${P}/draft/pages`, { path: of, body });
+    if (!saved) return;
     tellChanged();
-    toast(over ? "The page is changed in the draft." : "The page is added to the draft.");
     closeOf(name);
+    toast(over ? "The page is changed in the draft." : "The page is added to the draft.", undoSave(of, over && { kind: "page", item: over }, { kind: "page", item: saved }));
   });
   const drop = (): void => call.run(async () => {
-    if (!held || !(await attempt(held, () => remove(`${P}/draft/pages/{id}`, { path: { ...of, id: held.id }, headers: ifMatch(held) })))) return;
+    if (!held || (await attempt(held, () => remove(`${P}/draft/pages/{id}`, { path: { ...of, id: held.id }, headers: ifMatch(held) }))) === undefined) return;
     tellChanged();
     closeOf(name);
     toast("The page is removed in the draft.", undoRemoval(of, { kind: "page", item: held }));
   });
   return (
-    <FormDialog title={item ? "Edit the page" : "Add a page"} dirty={dirty} onClose={close} class="wide">
+    <FormDialog title={!editable ? "Page" : item ? "Edit the page" : "Add a page"} dirty={editable && dirty} onClose={close} class="wide">
       <form class="form" onSubmit={(event) => { event.preventDefault(); save(item); }}>
         <Refusal text={call.faults.text} />
         {editable && may(of, "project", "read") && <ReviewWarning of={of} />}
         {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} busy={call.busy} save={() => save(theirs === "removed" ? null : theirs)} keep={() => closeOf(name)} />}
         <Field label="Path" name="source" value={values.path} required onInput={set("path")} problem={fields["path"]} help={values.type === "BASIC_HOST" ? "A host and a path: example.org/robots.txt" : "A path: /robots.txt"} />
+        {editable && <Namesake of={of} kind="page" typed={values.path === item?.path ? "" : values.path} />}
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
           <Choice label="Kind" value={values.contentType} options={KINDS} onChange={set("contentType")} problem={fields["contentType"]} /></div>
         <TextEditor label="Content" language={values.contentType === "XML" ? "xml" : "text"} value={values.content} onInput={set("content")} problem={fields["content"]} help={`${bytes(sizeOf(values.content))}. Paste the text, or drop a file here`} />
         <div class="two"><Field label="Note" name="note" value={values.note} onInput={set("note")} problem={fields["note"]} />
           <Field label="Tags" name="tags" value={values.tags} onInput={set("tags")} problem={fields["tags"]} help="Separated by commas." /></div>
-        {item && <p class="help">In <code>{item.contentFile ?? item.file}</code>. <a href={viewPath(of, "history", { path: item.path })}>History of this page</a></p>}
+        {item && <p class="help">In <code>{item.contentFile ?? item.file}</code>. {may(of, "project", "read") && <a href={viewPath(of, "history", { path: item.path })}>History of this page</a>}</p>}
         <p class="actions">{editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}
           {item && editable && <Button disabled={dirty} onClick={() => keepPage({ edit: `copy-${item.id}` })}>Duplicate</Button>}
           {item && editable && <Button kind="danger" disabled={call.busy} onClick={drop}>Delete</Button>}

@@ -1,5 +1,6 @@
 // The frame of every view of a project: its name, version and tabs. It stays while one goes from tab to tab.
 import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
 import { get } from "../api/client.ts";
 import { preview } from "../state/preview.ts";
 import { Badge, Failure, Tabs, Time } from "../components/basics.tsx";
@@ -12,12 +13,15 @@ import { isAbout, isAboutDraft, may, ofView, P, projectPath, viewPath, type Of }
 import { go, place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { DraftChoice } from "./draft_choice.tsx";
-import { PROJECT_TABS, type FrameProps } from "./view.ts";
+import { NEEDED, PROJECT_TABS, type FrameProps } from "./view.ts";
 
 /** The views that show a draft, and so have a list to choose one of. */
 const OF_DRAFTS = new Set(["", "pages", "draft", "test", "transfer"]);
 
 const NOT_IN_PREVIEW = new Set(["draft", "proposals"]);
+
+/** Whether one may read what a tab shows. */
+const isOpen = (of: Of, part: string): boolean => (NEEDED[part] ?? []).every((needed) => needed.some(([resource, action]) => may(of, resource, action)));
 
 export default function ProjectPage({ params, children }: FrameProps): JSX.Element {
   const of = ofView(params);
@@ -30,10 +34,16 @@ export default function ProjectPage({ params, children }: FrameProps): JSX.Eleme
     { keep: "project" },
   );
   const base = projectPath(namespace, project);
-  const tabs = PROJECT_TABS.filter(([part]) => !(preview.value && NOT_IN_PREVIEW.has(part))).map(([part, text]) => {
+  const tabs = PROJECT_TABS.filter(([part]) => !(preview.value && NOT_IN_PREVIEW.has(part)) && isOpen(of, part)).map(([part, text]) => {
     const href = part ? `${base}/${part}` : base;
     return { href: viewPath(of, part), text, current: place.value.path === href };
   });
+  // A link to the project leads to its redirects, which not everyone may read.
+  const [first] = tabs;
+  const closed = place.value.path === base && first?.current === false;
+  useEffect(() => {
+    if (closed) go(first.href, true);
+  }, [closed]);
   useCommands(`views ${base} ${String(Boolean(preview.value))} ${of.draft ?? ""}`, () => tabs.map(({ href, text }) => ({ name: `Go to ${text}`, run: () => go(href) })));
   const showsDraft = !preview.value && PROJECT_TABS.some(([part]) => OF_DRAFTS.has(part) && place.value.path === projectPath(namespace, project, part));
   return (
@@ -58,7 +68,7 @@ export default function ProjectPage({ params, children }: FrameProps): JSX.Eleme
       <Tabs label="Views of the project" items={tabs} />
       {showsDraft && may(of, "project", "read") && !found.error && (found.data ? <DraftChoice key={`${namespace}/${project}`} of={of} /> : <div class="draft-choice" />)}
       {found.error && <Failure error={found.error} retry={found.reload} />}
-      {(found.data ?? !found.error) && children}
+      {(found.data ?? !found.error) && !closed && children}
     </main>
   );
 }

@@ -99,7 +99,7 @@ function Body({ namespace, proposal, thread, onMerge }: { namespace: string; pro
       </p>
       {proposal.projects.length === 0 && <Empty title="It changes no project that you may see" />}
       {proposal.projects.map((each) => <Project key={each.name} namespace={namespace} proposal={proposal} part={each} thread={thread} />)}
-      <Conflicts of={{ namespace, project: "" }} draft="" head={null} items={proposal.conflicts} editable={false} mine="The branch" />
+      <Conflicts of={{ namespace, project: "" }} draft="" head={null} items={proposal.conflicts} settles={() => false} mine="The branch" />
       <Files items={proposal.files} />
       {dropping && <Confirm title={`Remove the branch ${dropping.branch}?`} action="Remove the branch" work={() => drop(dropping)} close={() => setDropping(null)}>
         <p>{dropping.state === "merged" ? "What it changes is published, and stays so." : "What it changes is published nowhere: only those who have the branch in a clone can push it again."}</p></Confirm>}
@@ -137,7 +137,7 @@ function Project({ namespace, proposal, part, thread }: ProjectProps): JSX.Eleme
       <p class="facts">{part.changes && <strong><Counts counts={part.changes} /></strong>}<ReviewBadge review={part.review} /></p>
       <Verdicts review={part.review} />
       <Owners review={part.review} />
-      <Conflicts of={of} draft="" head={null} items={part.conflicts} editable={false} mine="The branch" />
+      <Conflicts of={of} draft="" head={null} items={part.conflicts} settles={() => false} mine="The branch" />
       <Problems items={part.problems} total={part.problemsTotal} title={`Problems of ${part.name}`} impact={diff.data?.impact} />
       {diff.error && <Failure error={diff.error} retry={diff.reload} />}
       <div class="columns"><div>{diff.data && (diff.data.changes.length ? <ChangeList items={diff.data.changes} card={(each) => (

@@ -4,17 +4,18 @@ import { useState } from "preact/hooks";
 import { get, post, put, remove } from "../api/client.ts";
 import { preview } from "../state/preview.ts";
 import type { components } from "../api/schema.d.ts";
-import { Button, Failure, Field } from "../components/basics.tsx";
+import { Button, Failure, Field, Reading } from "../components/basics.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
 import { CodeField } from "../components/text_editor.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { NO_FAULTS, type Faults } from "../state/faults.ts";
 import { useLoad } from "../state/load.ts";
-import { ifMatch, keepPage, keyOf, may, mayEdit, P, viewPath, type Of, type Redirect } from "../state/project.ts";
+import { ifMatch, keepPage, keyOf, may, P, viewPath, type Of, type Redirect } from "../state/project.ts";
 import { place } from "../state/router.ts";
-import { undoRemoval } from "./discard.ts";
+import { undoRemoval, undoSave } from "./discard.ts";
 import { ReviewWarning } from "./draft_choice.tsx";
+import { Namesake } from "./namesake.tsx";
 import { Theirs, useTheirs } from "./theirs.tsx";
 import { TryLine } from "./try_line.tsx";
 
@@ -54,7 +55,7 @@ export function RedirectEditor({ of, name, known }: { of: Of; name: string; know
   const found = useLoad(`${keyOf(of)}/${name}`, async (signal) =>
     name === "new" ? null : known ?? get(`${P}/draft/redirects/{id}`, { path: { ...of, id }, signal }), undefined, { first: known });
   if (found.error) return <FormDialog title="Redirect" dirty={false} onClose={close}><Failure error={found.error} retry={found.reload} /></FormDialog>;
-  if (name !== "new" && !found.data) return <FormDialog title="Redirect" dirty={false} onClose={close}><p class="quiet">Reading the redirect …</p></FormDialog>;
+  if (name !== "new" && !found.data) return <FormDialog title="Redirect" dirty={false} onClose={close}><Reading>Reading the redirect</Reading></FormDialog>;
   const copied = name.startsWith("copy-");
   return <Form key={name} of={of} name={name} item={copied ? null : found.data} start={found.data ? valuesOf(found.data) : EMPTY} />;
 }
@@ -65,30 +66,27 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
   const [typed, setTyped] = useState<Faults>(NO_FAULTS);
   const call = useCall(FIELDS);
   const fields = { ...typed.fields, ...call.faults.fields };
-  const editable = mayEdit(of) && item?.change !== "removed";
+  const editable = may(of, "redirect", "write") && item?.change !== "removed";
   const dirty = JSON.stringify(values) !== JSON.stringify(start);
   const set = (field: keyof Values) => (value: string): void => {
     setValues((before) => ({ ...before, [field]: value }));
     call.forget(field);
     if (field === "type") call.forget("source"); // what a source may be depends on it
   };
-  const done = (text: string): void => {
-    tellChanged();
-    toast(text);
-    closeOf(name);
-  };
   const save = (over: Redirect | null): void => call.run(async () => {
     const body = bodyOf(values);
-    if (!over) await post(`${P}/draft/redirects`, { path: of, body });
-    else if (!(await attempt(over, () => put(`${P}/draft/redirects/{id}`, { path: { ...of, id: over.id }, body, headers: ifMatch(over) })))) return;
-    done(over ? "The redirect is changed in the draft." : "The redirect is added to the draft.");
+    const saved = over ? await attempt(over, () => put(`${P}/draft/redirects/{id}`, { path: { ...of, id: over.id }, body, headers: ifMatch(over) })) : await post(`${P}/draft/redirects`, { path: of, body });
+    if (!saved) return;
+    tellChanged();
+    closeOf(name);
+    toast(over ? "The redirect is changed in the draft." : "The redirect is added to the draft.", undoSave(of, over && { kind: "redirect", item: over }, { kind: "redirect", item: saved }));
   });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     save(item);
   };
   const drop = (): void => call.run(async () => {
-    if (!held || !(await attempt(held, () => remove(`${P}/draft/redirects/{id}`, { path: { ...of, id: held.id }, headers: ifMatch(held) })))) return;
+    if (!held || (await attempt(held, () => remove(`${P}/draft/redirects/{id}`, { path: { ...of, id: held.id }, headers: ifMatch(held) }))) === undefined) return;
     tellChanged();
     closeOf(name);
     toast("The redirect is removed in the draft.", undoRemoval(of, { kind: "redirect", item: held }));
@@ -106,11 +104,12 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
           ? <CodeField label="Source" language="regex" value={values.source} onInput={set("source")} problem={fields["source"]} help="A regular expression; its numbered groups are $1 to $9 in the target." />
           : <Field label="Source" name="source" value={values.source} required onInput={set("source")} problem={fields["source"]}
             help={values.type === "BASIC_HOST" ? "A host and a path: example.org/old" : "A path: /old"} />}
+        {editable && <Namesake of={of} kind="redirect" typed={values.source === item?.source ? "" : values.source} />}
         <Field label="Target" name="target" value={values.target} required onInput={set("target")} problem={fields["target"]} help="A path or a whole URL." />
         <div class="two"><Field label="Note" name="note" value={values.note} onInput={set("note")} problem={fields["note"]} />
           <Field label="Tags" name="tags" value={values.tags} onInput={set("tags")} problem={fields["tags"]} help="Separated by commas." /></div>
         <TryLine of={of} body={bodyOf(values)} item={item} fields={FIELDS} onFaults={setTyped} />
-        {item && <p class="help">In <code>{item.file}</code>, line {item.line}. <a href={viewPath(of, "history", { source: item.source })}>History of this rule</a></p>}
+        {item && <p class="help">In <code>{item.file}</code>, line {item.line}. {may(of, "project", "read") && <a href={viewPath(of, "history", { source: item.source })}>History of this rule</a>}</p>}
         <p class="actions">
           {editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}
           {item && editable && <Button disabled={dirty} onClick={() => keepPage({ edit: `copy-${item.id}` })}>Duplicate</Button>}

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { get } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { preview } from "../state/preview.ts";
-import { Button, Empty, Failure, Long, Select } from "../components/basics.tsx";
+import { Button, Copy, Empty, Failure, Long, Select } from "../components/basics.tsx";
 import { isRegex } from "../components/regex.tsx";
 import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
 import { useCommands } from "../state/commands.ts";
@@ -27,7 +27,7 @@ const CHANGED = [["", "All rules"], ["added", "Added"], ["changed", "Changed"], 
 const KEEP = "redirects";
 
 const COLUMNS: readonly Column<Redirect>[] = [
-  { name: "Source", sort: "source", class: "url", cell: (item, open) => <a class="row-link" href={open(item.id)}><Long text={item.source} regex={isRegex(item.type)} /></a> },
+  { name: "Source", sort: "source", class: "url", cell: (item, open) => <span class="linked"><a class="row-link" href={open(item.id)}><Long text={item.source} regex={isRegex(item.type)} /></a><Copy text={item.source} /></span> },
   { name: "Target", sort: "target", class: "url", cell: (item) => <Long text={item.target} copy /> },
   { name: "Status", class: "tiny", cell: (item) => <span title={item.status}>{CODES[item.status]}</span> },
   { name: "Type", class: "short", cell: (item) => TYPE_NAMES[item.type] ?? item.type },
@@ -74,7 +74,7 @@ function List(of: Of): JSX.Element {
         {writes && !showsRemoved(query) && <Button onClick={() => keepPage({ replace: "1" })}>Replace …</Button>}
         {writes && <Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a redirect</Button>}
       </div>
-      {choosing.items.length > 0 && <Chosen of={of} kind="redirect" choosing={choosing} total={found.data?.total ?? 0} query={query} />}
+      {choosing.items.length > 0 && <Chosen of={of} kind="redirect" choosing={choosing} total={found.data?.total ?? 0} head={found.data?.head ?? null} query={query} />}
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total
         ? <>

@@ -9,10 +9,11 @@ import { CodeField } from "../components/text_editor.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { filtersOf, isKept, showsRemoved, type RecordKind } from "../state/filters.ts";
-import { P, type Of, type Page, type Redirect } from "../state/project.ts";
-import { plural, reveal } from "../state/words.ts";
+import { noteStep, P, type Of, type Page, type Redirect } from "../state/project.ts";
+import { inWords, plural, reveal } from "../state/words.ts";
 import type { Choosing } from "./chosen.tsx";
 import { Difference } from "./differences.tsx";
+import { undoReplacement } from "./discard.ts";
 
 type Body = components["schemas"]["draft-replace.schema"];
 type Preview = Extract<components["schemas"]["draft-replace-result.schema"], { items: unknown }>;
@@ -85,10 +86,12 @@ function Replacement({ of, kind, scope: { ids, filters, text: scope }, close }: 
   };
   const apply = (): void => call.run(async () => {
     if (!preview) return;
-    const { head } = preview.found;
-    await post(`${P}/draft/replace`, { path: of, body: { ...preview.body, ...(head ? { head } : {}) } });
+    const { head, items, total } = preview.found;
+    const undo = items.length === total ? await undoReplacement(of, kind, items) : undefined;
+    const done = await post(`${P}/draft/replace`, { path: of, body: { ...preview.body, ...(head ? { head } : {}) } });
+    noteStep(head, done.head);
     tellChanged();
-    toast(`Replaced in ${plural(preview.found.total, kind)} of the draft.`);
+    toast(`Replaced in ${plural(total, kind)} of the draft.`, done.head ? undo?.(done.head) : undefined);
     close();
   }, "the text is replaced in the draft");
   return (
@@ -119,7 +122,7 @@ function Shown({ preview, kind }: { preview: Preview; kind: string }): JSX.Eleme
         {preview.items.map((item) => (
           <li key={item.id}>
             {Object.entries(item.fields as Record<string, Pair>).map(([name, pair]) => <div key={name}><Difference old={pair.old} now={pair.new} /></div>)}
-            {item.problems.map((each) => <p key={each.message} class="problem">{each.message}</p>)}
+            {item.problems.map((each) => <p key={each.message} class="problem">{inWords(each.message)}</p>)}
           </li>
         ))}
       </ul>

@@ -17,8 +17,8 @@ interface Attempts<T> {
   theirs: Met<T> | null;
   /** What is in the draft, as far as is known here. */
   held: T | null;
-  /** Do something with the record; if someone else has changed or removed it, show that, and return false. */
-  attempt: (record: T, work: () => Promise<unknown>) => Promise<boolean>;
+  /** Do something with the record, and return its answer; if someone else has changed or removed it, show that, and return undefined. */
+  attempt: <A>(record: T, work: () => Promise<A>) => Promise<A | undefined>;
 }
 
 /** What a form does with its record of the draft, and what someone else does meanwhile, which is shown as it happens. */
@@ -32,18 +32,17 @@ export function useTheirs<T extends { id: string; etag: string; change: string |
       if (!doing.current) setTheirs(() => (found !== "removed" && found.etag === item.etag ? null : found));
     }, () => undefined); // it is reported at saving
   }), []);
-  const attempt = async ({ id }: T, work: () => Promise<unknown>): Promise<boolean> => {
+  const attempt = async <A,>({ id }: T, work: () => Promise<A>): Promise<A | undefined> => {
     doing.current = true;
     try {
-      await work();
+      return await work();
     } catch (ex) {
       doing.current = false;
       const found = await readTheirs(ex, () => read(id));
       setTheirs(() => found);
       tellChanged();
-      return false;
+      return undefined;
     }
-    return true;
   };
   return { theirs, held: theirs && theirs !== "removed" ? theirs : item, attempt };
 }

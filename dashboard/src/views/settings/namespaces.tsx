@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ApiFault, get, patch, post, remove } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
-import { Badge, Button, Copy, Empty, Failure, Field, Time } from "../../components/basics.tsx";
+import { Badge, Button, Copy, Empty, Failure, Field, Reading, Time } from "../../components/basics.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx";
 import { More, PAGE } from "../../components/table.tsx";
@@ -121,7 +121,7 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
   const known = [found, projects, upstream].every((each) => each.data ?? each.error); // at once, so that nothing moves
   return (
     <FormDialog title={`Namespace ${name}`} dirty={project + title !== "" || description !== null} onClose={close} class="wide">
-      {!known ? <p class="quiet">Reading the namespace …</p> : <div class="form">
+      {!known ? <Reading>Reading the namespace</Reading> : <div class="form">
         <Refusal text={call.faults.text} />
         {found.error && <Failure error={found.error} retry={found.reload} />}
         <p class="secret"><code>git clone {clone}</code><Copy text={`git clone ${clone}`} label="Copy the clone command" /></p>

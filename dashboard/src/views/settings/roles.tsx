@@ -6,7 +6,7 @@ import type { components } from "../../api/schema.d.ts";
 import { Badge, Button, Failure, Field } from "../../components/basics.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { FormDialog, Refusal, useCall } from "../../components/form.tsx";
-import { grantText, GrantsEditor, writtenGrants } from "../../components/grants_editor.tsx";
+import { grantText, GrantsEditor, writtenGrants, type Grant } from "../../components/grants_editor.tsx";
 import { ALL_ITEMS } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
 import { me } from "../../api/session.ts";
@@ -38,7 +38,7 @@ export default function Roles(): JSX.Element {
           <li key={each.name} class="card">
             <h2><a href={withQuery(place.value, { edit: each.name })}>{each.name}</a> {each.builtIn && <Badge>Built in</Badge>}</h2>
             <p class="quiet"><bdi>{each.description}</bdi></p>
-            <ul class="problems">{each.grants.map((grant) => <li key={JSON.stringify(grant)}>{grantText(grant)}</li>)}</ul>
+            <GrantList grants={each.grants} />
           </li>
         ))}
       </ul>
@@ -46,6 +46,9 @@ export default function Roles(): JSX.Element {
     </SettingsPage>
   );
 }
+
+const GrantList = ({ grants }: { grants: readonly Grant[] }): JSX.Element =>
+  <ul class="problems">{grants.map((grant) => <li key={JSON.stringify(grant)}>{grantText(grant)}</li>)}</ul>;
 
 function Form({ role, editable, done }: { role: Role | null; editable: boolean; done: () => void }): JSX.Element {
   const [name, setName] = useState(role?.name ?? "");
@@ -90,8 +93,8 @@ function Form({ role, editable, done }: { role: Role | null; editable: boolean; 
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         {!role && <Field label="Name" name="name" required value={name} onInput={setName} problem={fields["name"]} />}
-        <Field label="Description" name="description" value={description} onInput={(text) => setValues({ ...values, description: text })} problem={fields["description"]} />
-        <GrantsEditor grants={grants} onChange={(all) => setValues({ ...values, grants: all })} problem={fields["grants"]} />
+        {editable ? <><Field label="Description" name="description" value={description} onInput={(text) => setValues({ ...values, description: text })} problem={fields["description"]} />
+        <GrantsEditor grants={grants} onChange={(all) => setValues({ ...values, grants: all })} problem={fields["grants"]} /></> : <><p><bdi>{description}</bdi></p><GrantList grants={grants} /></>}
         {theirs ? <Theirs fields={FIELDS} theirs={textsOf(theirs)} mine={textsOf(values)} busy={call.busy} save={save} keep={() => finish("The role stays as someone else has made it.")} />
           : editable ? <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Save the role</Button>
           {role && <Button kind="danger" disabled={call.busy} onClick={() => setAsked(true)}>Remove the role</Button>}</p>

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ApiFault, get, patch, post, put, remove } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
-import { Badge, Button, Empty, Failure, Field, Time } from "../../components/basics.tsx";
+import { Badge, Button, Empty, Failure, Field, Reading, Time } from "../../components/basics.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { Check, FormDialog, Refusal, useCall } from "../../components/form.tsx";
 import { ALL_ITEMS, More, offset, PAGE, Pages, Search, Table, type Column } from "../../components/table.tsx";
@@ -131,7 +131,7 @@ function UserSessions({ id }: { id: string }): JSX.Element {
     found.reload();
   });
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
-  if (!found.data) return <p class="quiet">Reading the sessions …</p>;
+  if (!found.data) return <Reading>Reading the sessions</Reading>;
   return (
     <section aria-label="Sessions">
       <Refusal text={call.faults.text} />
