@@ -48,14 +48,14 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The current review of a draft; `suggested` are the code owners who could give a verdict and have not.
+    """The current review of a draft; `request` is the last one, and `suggested` are the code owners who could give a verdict and have not.
 
     `caller_verdict` is `allowed`, or the error with which a verdict of the caller is refused; empty without a caller.
     """
 
     required: bool
     status: ReviewStatus
-    requested_by: Person | None
+    request: Remark | None
     opinions: Sequence[Opinion]
     comments: int
     suggested: Sequence[Person] = ()
@@ -85,7 +85,7 @@ def summarize_review(
     return Review(
         draft.is_required,
         _status_of(opinions, remarks),
-        requests[-1].person if requests else None,
+        requests[-1] if requests else None,
         sorted(opinions, key=lambda opinion: opinion.remark.id),
         sum(remark.action is Action.COMMENT for remark in remarks),
     )

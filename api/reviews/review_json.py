@@ -18,7 +18,8 @@ def review(found: Review) -> dict[str, Any]:
     return {
         "required": found.required,
         "state": found.status.value,
-        "requestedBy": person(found.requested_by) if found.requested_by else None,
+        "requestedBy": person(found.request.person) if found.request else None,
+        "requestedAt": dump_time(found.request.at) if found.request else None,
         "approvals": [_opinion(each) for each in found.opinions if each.approves],
         "rejections": [_opinion(each) for each in found.opinions if not each.approves],
         "comments": found.comments,

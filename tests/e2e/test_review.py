@@ -69,6 +69,7 @@ def test_a_draft_goes_from_request_to_approval_to_release(shop: Place, kim: Plac
         "required": True,
         "state": "none",
         "requestedBy": None,
+        "requestedAt": None,
         "approvals": [],
         "rejections": [],
         "comments": 0,
@@ -79,6 +80,7 @@ def test_a_draft_goes_from_request_to_approval_to_release(shop: Place, kim: Plac
     may_not_publish(shop)
     asked = say(shop, "request", note="For the spring sale.")
     assert (asked["state"], asked["requestedBy"]["id"]) == ("requested", shop.root.get("/api/me")["id"])
+    assert asked["requestedAt"] == shop.get("/draft/review")["items"][-1]["at"]
     may_not_publish(shop)
     approved = say(kim, "approve", note="Looks right.")
     assert approved["state"] == state(shop) == "approved"
@@ -566,3 +568,21 @@ def test_a_project_that_wants_approvals_is_not_removed_without_the_grant_to_chan
     free = world.place().as_(world.holder(*grants))
     free.ask("DELETE", "?confirm=shop", 204)
     shop.as_(world.holder(*grants, ("project", "override"))).ask("DELETE", "?confirm=shop", 204)
+
+
+def test_a_thread_is_read_from_either_end(shop: Place) -> None:
+    shop.add("/a")
+    body = {"branch": "team/a", "project": shop.project}
+    made = shop.root.ask("POST", f"{shop.space}/proposals", 201, json=body).json()
+    of_proposal = f"{shop.space}/proposal/{made['id']}/review"
+    for note in ("one", "two", "three"):
+        say(shop, "comment", note=note)
+        shop.root.ask("POST", of_proposal, 200, json={"action": "comment", "head": made["head"], "note": note})
+    for path in (f"{shop.path}/draft/review", of_proposal):
+
+        def notes(path: str = path, **window: Any) -> list[str]:
+            return [each["note"] for each in shop.root.get(path, **window)["items"]]
+
+        assert notes() == notes(newest="false") == ["one", "two", "three"]
+        assert notes(newest="true") == ["three", "two", "one"]
+        assert notes(newest="true", limit=1, offset=1) == ["two"]

@@ -10,7 +10,7 @@ from api.errors import Forbidden, not_found
 from api.http.guard.access import any_principal, principal_of, require
 from api.http.guard.content_body import read_content
 from api.http.guard.proposal_access import readable_projects
-from api.http.request.parameters import read_window
+from api.http.request.parameters import read_flag, read_window
 from api.resources.content.proposals import read_visible
 from api.reviews import review_json
 from api.reviews.proposal_thread import join_remarks
@@ -33,14 +33,15 @@ class ProposalReview:
 
     @any_principal
     async def on_get(self, req: Request, resp: Response, namespace: str, id: str) -> None:
-        """Show a window of the remarks, oldest first, and the status of the review of each project."""
+        """Show a window of the remarks, oldest first unless `newest`, and the status of the review of each project."""
         limit, offset = read_window(req)
         report = await self._report(req, namespace, id)
         threads = await run_in_thread(
             self._reviews.threads, _subjects(req, namespace, report), as_principal(principal_of(req))
         )
         remarks = join_remarks(thread.remarks for thread in threads.values())
-        head, shown = report.proposal.head, remarks[offset : offset + limit]
+        shown = (remarks[::-1] if read_flag(req, "newest") else remarks)[offset : offset + limit]
+        head = report.proposal.head
         identities = await self._identities(req, namespace, report, shown)
         resp.media = {
             "items": [_remark(each, head, identities) for each in shown],

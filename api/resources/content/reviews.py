@@ -8,7 +8,7 @@ from api.auth.permissions.principal import as_principal
 from api.db.namespaces.reviews import Action, DraftKey, Origin, Topic
 from api.http.guard.access import grants, grants_any, principal_of, readable_kinds, require
 from api.http.guard.content_body import read_content
-from api.http.request.parameters import read_draft_name, read_window
+from api.http.request.parameters import read_draft_name, read_flag, read_window
 from api.reviews import review_json
 from api.reviews.review_json import KINDS, topic_identities
 from api.reviews.reviewing import REVIEW_GRANTS, Reviews, ReviewStatement
@@ -28,13 +28,13 @@ class DraftReview:
 
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Show a window of the remarks on the draft, oldest first, and the status of its review."""
+        """Show a window of the remarks on the draft, oldest first unless `newest`, and the status of its review."""
         (limit, offset), name = read_window(req), DraftName(project, read_draft_name(req))
         draft = await run_in_process(self._store.drafts.review_subject, namespace, name)
         review, remarks = await run_in_thread(
             self._reviews.thread, DraftKey(namespace, *name), draft, as_principal(principal_of(req))
         )
-        shown = remarks[offset : offset + limit]
+        shown = (remarks[::-1] if read_flag(req, "newest") else remarks)[offset : offset + limit]
         readable = {item_kind(kind) for kind in readable_kinds(req, namespace, project)}
         topics = {remark.topic for remark in shown if remark.topic and remark.topic.kind in readable}
         identities = await run_in_process(topic_identities, self._store, namespace, name, topics)

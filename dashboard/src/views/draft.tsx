@@ -18,13 +18,11 @@ import { Conflicts } from "./conflicts.tsx";
 import { discardChanges } from "./discard.ts";
 import { Fixes } from "./fixes.tsx";
 import { Moved, PublishDialog, type Subject } from "./publish.tsx";
-import { mayJudge, mayRemark, Owners, remarkName, Remarks, ReviewBadge, Say, Verdicts } from "./review.tsx";
+import { inOrder, mayJudge, mayRemark, MOST_REMARKS, Owners, remarkName, Remarks, ReviewBadge, Say, Verdicts, WhoPublishes } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Diff = components["schemas"]["draft-diff.schema"];
 type Thread = components["schemas"]["review-thread.schema"];
-
-const MOST_REMARKS = 200;
 
 export default function Draft({ params }: ViewProps): JSX.Element {
   const of = ofView(params);
@@ -37,7 +35,8 @@ function Body({ of }: { of: Of }): JSX.Element {
   const key = keyOf(of);
   const state = useLoad(key, (signal) => get(`${P}/draft`, { path: of, query, signal }), isAboutDraft(of));
   const diff = useLoad(`${key} ${offset()}`, (signal) => get(`${P}/draft/diff`, { path: of, query: { draft, limit: PAGE, offset: offset() }, signal }), isAboutDraft(of));
-  const thread = useLoad(key, (signal) => get(`${P}/draft/review`, { path: of, query: { draft, limit: MOST_REMARKS }, signal }), isAboutDraft(of));
+  const [most, setMost] = useState(MOST_REMARKS);
+  const thread = useLoad(`${key} ${most}`, async (signal) => inOrder(await get(`${P}/draft/review`, { path: of, query: { draft, newest: true, limit: most }, signal })), isAboutDraft(of));
   // Here, since the dialog stays while the draft that it published has ended.
   const [publishing, setPublishing] = useState<Wanted | null>(null);
   const error = state.error ?? diff.error;
@@ -52,7 +51,7 @@ function Body({ of }: { of: Of }): JSX.Element {
     <>
       {failure}
       {head && state.data
-        ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} thread={thread} publish={setPublishing} />
+        ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} thread={thread} earlier={() => setMost(most + MOST_REMARKS)} publish={setPublishing} />
         : <Empty title="No draft is open"><p>What you change in the <a href={viewPath(of)}>redirects</a> or <a href={viewPath(of, "pages")}>pages</a> begins one.</p></Empty>}
       {!head && <Fixes of={of} draft={draft} head={null} />}
       {publishing && <PublishDialog of={of} draft={draft} {...publishing} now={now} close={() => setPublishing(null)} />}
@@ -96,10 +95,12 @@ interface OpenProps {
   state: DraftState;
   diff: Diff;
   thread: Loaded<Thread>;
+  /** Reads earlier remarks too. */
+  earlier: () => void;
   publish: (wanted: Wanted) => void;
 }
 
-function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX.Element {
+function Open({ of, draft, head, state, diff, thread, earlier, publish }: OpenProps): JSX.Element {
   const [{ all, of: seen }, setChosen] = useState<{ all: Chosen; of: Diff }>({ all: new Map(), of: diff });
   // Derived at once, so that no click is about changes that are published or discarded by now.
   const chosen = seen === diff ? all : stillThere(all, seen, diff);
@@ -138,6 +139,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
         </p>
       </div>
       {blocked && state.conflicts.length === 0 && <p class="notice">Fix the errors before you publish.</p>}
+      {edits && !publishes && <WhoPublishes review={state.review} />}
       <Refusal text={call.faults.text} still={call.still} />
       <Verdicts review={state.review} />
       <Conflicts of={of} draft={draft} head={head} items={state.conflicts} settles={(kind) => may(of, kind === "file" ? "project" : kind, "write")} />
@@ -156,7 +158,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
         <aside>
           <ImpactPanel impact={diff.impact} problems={state.problems} />
           <section class="panel" aria-labelledby="review"><h2 id="review">Review {thread.data && <Badge>{thread.data.total}</Badge>}</h2>
-            <Owners review={state.review} />{thread.error && <Failure error={thread.error} retry={thread.reload} />}{thread.data && <Remarks items={thread.data.items} />}<Say of={of} draft={draft} head={head} review={state.review} />
+            <Owners review={state.review} />{thread.error && <Failure error={thread.error} retry={thread.reload} />}{thread.data && <Remarks items={thread.data.items} total={thread.data.total} more={earlier} />}<Say of={of} draft={draft} head={head} review={state.review} />
           </section>
         </aside>
       </div>

@@ -18,7 +18,7 @@ import { ChangeCard, ChangeList, Counts, Files, ImpactPanel, Problems } from "./
 import { Conflicts } from "./conflicts.tsx";
 import { Override, useUnsigned } from "./override.tsx";
 import { Published } from "./publish.tsx";
-import { mayJudge, mayRemark, Owners, Remarks, ReviewBadge, Unseen, Verdicts, WhoApproves } from "./review.tsx";
+import { Asked, askText, inOrder, mayJudge, mayRemark, MOST_REMARKS, Owners, Remarks, ReviewBadge, Unseen, Verdicts, WhoApproves, WhoPublishes } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Proposal = components["schemas"]["proposal.schema"];
@@ -46,7 +46,8 @@ export default function ProposalView({ params: { namespace = "", id = "" } }: Vi
   const about = (event: LiveEvent): boolean => !merged.current && event.namespace === namespace
     && (event.type.startsWith("review.") || event.type === "drafts.changed" || (event.proposal === id && event.head !== null));
   const found = useLoad(`${namespace} ${id}`, (signal) => get(PATH, { path, signal }), about);
-  const thread = useLoad(`${namespace} ${id}`, (signal) => get(`${PATH}/review`, { path, query: { limit: 200 }, signal }), about);
+  const [most, setMost] = useState(MOST_REMARKS);
+  const thread = useLoad(`${namespace} ${id} ${most}`, async (signal) => inOrder(await get(`${PATH}/review`, { path, query: { newest: true, limit: most }, signal })), about);
   return (
     <main class="page">
       <header class="heading">
@@ -58,7 +59,7 @@ export default function ProposalView({ params: { namespace = "", id = "" } }: Vi
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && <Body namespace={namespace} proposal={found.data} thread={thread.data} onMerge={() => { merged.current = true; }} />}
       {thread.error && <Failure error={thread.error} retry={thread.reload} />}
-      {thread.data && thread.data.total > 0 && <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Remarks</h2><Remarks items={thread.data.items} /></section>}
+      {thread.data && thread.data.total > 0 && <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Remarks</h2><Remarks items={thread.data.items} total={thread.data.total} more={() => setMost(most + MOST_REMARKS)} /></section>}
     </main>
   );
 }
@@ -97,6 +98,7 @@ function Body({ namespace, proposal, thread, onMerge }: { namespace: string; pro
         {edits && isBehind && <Button disabled={call.busy} onClick={update}>Update from release</Button>}
         {edits && <Button kind="danger" onClick={() => setDropping(proposal)}>Remove the branch …</Button>}
       </p>
+      {edits && !all("project", "publish") && <WhoPublishes review={proposal.projects.find((each) => each.review?.required && each.review.state !== "approved")?.review ?? null} />}
       {proposal.projects.length === 0 && <Empty title="It changes no project that you may see" />}
       {proposal.projects.map((each) => <Project key={each.name} namespace={namespace} proposal={proposal} part={each} thread={thread} />)}
       <Conflicts of={{ namespace, project: "" }} draft="" head={null} items={proposal.conflicts} settles={() => false} mine="The branch" />
@@ -211,9 +213,10 @@ function Verdict({ namespace, id, head, project, review }: VerdictProps): JSX.El
     <div class="panel say">
       <TextArea label={`Remark on ${project}`} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} />
       <Refusal text={call.faults.text} />
+      <Asked review={review} />
       <p class="actions">
         <Button disabled={call.busy || !note.trim()} onClick={() => say("comment", "The comment is added.")}>Comment</Button>
-        <Button disabled={call.busy} onClick={() => say("request", "The review is requested.")}>Ask for a review</Button>
+        <Button disabled={call.busy} onClick={() => say("request", "The review is requested.")}>{askText(review)}</Button>
         {mayJudge(review) && seen === head && <><Button kind="primary" disabled={call.busy} onClick={() => say("approve", "It is approved.")}>✓ Approve</Button>
           <Button kind="danger" disabled={call.busy} onClick={() => say("reject", "It is rejected.")}>✕ Reject</Button></>}
       </p>

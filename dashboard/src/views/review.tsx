@@ -9,7 +9,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
 import { keyOf, may, mayEdit, P, type Of } from "../state/project.ts";
-import { plural } from "../state/words.ts";
+import { count, plural } from "../state/words.ts";
 
 export type Review = components["schemas"]["review.schema"];
 type Remark = components["schemas"]["review-thread.schema"]["items"][number];
@@ -44,6 +44,30 @@ export function WhoApproves({ review }: { review: Review | null }): JSX.Element 
   const owners = review?.suggestedReviewers.map((each) => each.displayName || each.name).join(", ");
   return <p class="quiet">{text}{review?.callerVerdict === "own_change" && <> {owners ? <bdi>{owners}</bdi> : "anyone else who may review this project"}.</>}</p>;
 }
+
+/** Who may publish, for those who may only edit. */
+export function WhoPublishes({ review }: { review: Review | null }): JSX.Element {
+  const owners = review?.suggestedReviewers.map((each) => each.displayName || each.name).join(", ");
+  return (
+    <p class="quiet">You may change it, and not publish it. That needs the grant <code>project:publish</code>, which the roles publisher and admin have.
+      {review?.required && review.state !== "approved" && <> Before that it has to be approved by {owners ? <bdi>{owners}</bdi> : <>someone else with the grant <code>project:review</code>, which the same roles have</>}.</>}</p>
+  );
+}
+
+/** Who has asked for the review that is awaited. */
+export function Asked({ review }: { review: Review | null }): JSX.Element | null {
+  if (review?.state !== "requested" || !review.requestedBy) return null;
+  return <p class="quiet">A review was asked for by <bdi>{review.requestedBy.displayName || review.requestedBy.name}</bdi> <Time at={review.requestedAt} />.</p>;
+}
+
+/** What the button that asks for a review says. */
+export const askText = (review: Review | null): string => (review?.state === "requested" ? "Ask again" : "Ask for a review");
+
+/** How many remarks are read at first, and more of with each look at earlier ones. */
+export const MOST_REMARKS = 100;
+
+/** Return a thread that was read from its end in the order of time. */
+export const inOrder = <T extends { items: readonly unknown[] }>(thread: T): T => ({ ...thread, items: [...thread.items].reverse() });
 
 interface SayProps {
   of: Of;
@@ -84,9 +108,10 @@ export function Say({ of, draft, head, review = null, item, opened = false, done
     <div class="say" ref={box}>
       <TextArea label={item ? "Comment on this rule" : "Remark"} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} />
       <Refusal text={call.faults.text} />
+      {!item && <Asked review={review} />}
       <p class="actions">
         <Button disabled={call.busy || !note.trim()} onClick={() => say("comment")}>Comment</Button>
-        {!item && <Button disabled={call.busy} onClick={() => say("request")}>Ask for a review</Button>}
+        {!item && <Button disabled={call.busy} onClick={() => say("request")}>{askText(review)}</Button>}
         {!item && mayJudge(review) && seen === head && <>
           <Button kind="primary" disabled={call.busy} onClick={() => say("approve")}>✓ Approve</Button>
           <Button kind="danger" disabled={call.busy} onClick={() => say("reject")}>✕ Reject</Button></>}
@@ -103,9 +128,12 @@ export function Unseen({ what, see }: { what: string; see: () => void }): JSX.El
   return <p class="notice" role="status">The {what} has changed since you began to look at it. Look at what it changes now, then go on. <Button onClick={see}>I have looked</Button></p>;
 }
 
-export function Remarks({ items }: { items: readonly Remark[] }): JSX.Element {
+/** The remarks, the oldest first; where there are more of them in all, `more` reads earlier ones. */
+export function Remarks({ items, total = 0, more }: { items: readonly Remark[]; total?: number; more?: () => void }): JSX.Element {
   if (!items.length) return <Empty title="No remarks yet" />;
   return (
+    <>
+    {more && total > items.length && <p><Button onClick={more}>Show earlier remarks ({count(total - items.length)})</Button></p>}
     <ol class="remarks">
       {items.map((each) => (
         <li key={each.id}>
@@ -115,6 +143,7 @@ export function Remarks({ items }: { items: readonly Remark[] }): JSX.Element {
         </li>
       ))}
     </ol>
+    </>
   );
 }
 

@@ -1,0 +1,77 @@
+"""Reviews in the dashboard: the newest remarks are shown first, who has asked for a review, and who may publish."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.dashboard.conftest import sign_in
+from tests.dashboard.test_editing import view
+from tests.dashboard.test_pages import violations
+from tests.e2e.caller import Caller
+from tests.e2e.world import World
+
+Opens = Callable[..., Page]
+SHOWN = 100  # remarks that are shown at first
+
+
+def fill(caller: Caller, path: str, head: str) -> None:
+    """Write one remark more than are shown at first."""
+    for number in range(SHOWN + 1):
+        caller.ask("POST", path, 200, json={"action": "comment", "head": head, "note": f"Remark {number}."})
+
+
+def check_thread(page: Page, field: str) -> None:
+    """Check that the newest remarks are shown, also one that is written now, and the earlier ones after a click."""
+    remarks = page.locator(".remarks").last.get_by_role("listitem")
+    expect(remarks).to_have_count(SHOWN)
+    expect(remarks.last).to_contain_text(f"Remark {SHOWN}.")
+    page.get_by_label(field).fill("The newest one.")
+    page.get_by_role("button", name="Comment", exact=True).last.click()
+    expect(remarks.last).to_contain_text("The newest one.")
+    assert violations(page) == []
+    page.get_by_role("button", name="Show earlier remarks (2)").click()
+    expect(remarks).to_have_count(SHOWN + 2)
+    expect(remarks.first).to_contain_text("Remark 0.")
+    expect(page.get_by_role("button", name="Show earlier remarks")).to_have_count(0)
+
+
+def test_the_newest_remarks_of_a_long_review_are_shown(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a")
+    fill(place.root, f"{place.path}/draft/review", place.get("/draft")["head"])
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    check_thread(page, "Remark")
+
+
+def test_the_newest_remarks_of_a_proposal_are_shown(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a")
+    body = {"branch": "team/a", "project": place.project}
+    made = place.root.ask("POST", f"{place.space}/proposals", 201, json=body).json()
+    fill(place.root, f"{place.space}/proposal/{made['id']}/review", made["head"])
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/proposal/{place.namespace}/{made['id']}")
+    check_thread(page, "Remark on shop")
+
+
+def test_an_editor_sees_who_has_asked_for_a_review_and_who_may_publish(world: World, new_page: Opens) -> None:
+    place = world.place(review="required")
+    place.add("/a")
+    body = {"branch": "team/a", "project": place.project}
+    made = place.root.ask("POST", f"{place.space}/proposals", 201, json=body).json()
+    page = new_page()
+    sign_in(page, world.user("editor"), view(place, "/draft"))
+    for path in (view(place, "/draft"), f"/dashboard/proposal/{place.namespace}/{made['id']}"):
+        page.goto(path)
+        expect(page.get_by_text("needs the grant project:publish, which the roles publisher and admin")).to_be_visible()
+        expect(page.get_by_text("has to be approved by someone else with the grant project:review")).to_be_visible()
+        expect(page.get_by_text("A review was asked for")).to_have_count(0)
+        page.get_by_role("button", name="Ask for a review").click()
+        expect(page.get_by_text("A review was asked for by Ada Lovelace just now.")).to_be_visible()
+        expect(page.get_by_role("button", name="Ask for a review")).to_have_count(0)
+        page.get_by_role("button", name="Ask again").click()
+        expect(page.get_by_text("asked for a review", exact=False)).to_have_count(2)
+    sign_in(other := new_page(), world.user("publisher"), view(place, "/draft"))
+    expect(other.get_by_text("A review was asked for by Ada Lovelace")).to_be_visible()
+    expect(other.get_by_text("needs the grant project:publish")).to_have_count(0)
