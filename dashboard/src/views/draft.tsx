@@ -139,7 +139,7 @@ function Open({ of, draft, head, state, diff, thread, earlier, publish }: OpenPr
         </p>
       </div>
       {blocked && state.conflicts.length === 0 && <p class="notice">Fix the errors before you publish.</p>}
-      {edits && !publishes && <WhoPublishes review={state.review} />}
+      {mayEdit(of) && !publishes && <WhoPublishes review={state.review} />}
       <Refusal text={call.faults.text} still={call.still} />
       <Verdicts review={state.review} />
       <Conflicts of={of} draft={draft} head={head} items={state.conflicts} settles={(kind) => may(of, kind === "file" ? "project" : kind, "write")} />
