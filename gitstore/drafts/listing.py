@@ -219,8 +219,10 @@ def _wanted(file: CompiledFile, query: Query) -> Flags | None:
 
 
 def _identified(file: CompiledFile, identity: str) -> Flags:
-    place = file.segment.position(identity_id(identity))
-    return bytes(number == place for number in range(len(file.segment)))
+    found, place = bytearray(len(file.segment)), file.segment.position(identity_id(identity))
+    if place is not None:
+        found[place] = 1
+    return bytes(found)
 
 
 def _changed(file: CompiledFile, change: str, changes: DraftChanges) -> Flags | None:
