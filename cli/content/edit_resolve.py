@@ -62,7 +62,8 @@ def resolve(  # noqa: PLR0913 - one parameter an option
     if not chosen:
         lists = next_command("edit show", namespace, name)
         raise NotFound(f"The draft {draft} of {project} has no such conflict; {lists} lists them.")
-    request = ResolveRequest(name, [_choice(each, take) for each in chosen], author, head or report.state.head or "")
+    expected = head or report.state.head or "", report.state.release
+    request = ResolveRequest(name, [_choice(each, take) for each in chosen], author, *expected)
     result = store.drafts.resolve(namespace, request)
     problems = find_new_problems(store, namespace, name, None if result.conflicts else result.head)
     _print(result, problems, as_json=as_json, place=(namespace, name))

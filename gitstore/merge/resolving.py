@@ -26,6 +26,7 @@ from gitstore.drafts.drafts import (
     DraftState,
     commit_draft,
     end_draft,
+    project_tree,
     read_draft,
     require_draft,
     require_head,
@@ -33,6 +34,7 @@ from gitstore.drafts.drafts import (
     write_project,
 )
 from gitstore.drafts.rule_lists import RuleLists
+from gitstore.errors import StaleVersion
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
 from gitstore.layout import BlobId, CommitId, TreeId
@@ -141,12 +143,16 @@ class AppliedChoices:
 
 @dataclass(frozen=True, slots=True)
 class ResolveRequest:
-    """The choices of a caller for conflicts of a draft; `head`, if given, must be the draft's."""
+    """The choices of a caller for conflicts of a draft; `head`, if given, must be the draft's.
+
+    With `release`, the project must be published as it is at this commit.
+    """
 
     name: DraftName
     choices: Sequence[Choice]
     author: Author
     head: str = ""
+    release: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +167,12 @@ class ResolveResult:
 def resolve(compiler: Compiler, transaction: Transaction, request: ResolveRequest) -> ResolveResult:
     """Resolve conflicts, all chosen ones or none.
 
-    Raises NotFound for a choice without a conflict, Invalid for a value that is not valid in its place.
+    Raises StaleDraft or StaleVersion for other commits than those of the request, NotFound for a choice without a conflict, Invalid for a value that is not valid in its place.
     """
     state = read_draft(transaction, request.name)
     require_head(state, request.head)
     require_draft(state)
+    _require_release(transaction, state, request.release)
     earlier = read_decisions(transaction, state.head, state.base)
     chosen = match_choices(_merge(compiler, state, state.tree, earlier).conflicts, request.choices)
     tree = _apply(compiler, transaction, state, chosen)
@@ -178,6 +185,18 @@ def resolve(compiler: Compiler, transaction: Transaction, request: ResolveReques
         head = _merge_release_in(transaction, state, merged, request.author, len(chosen))
     rest = FileTexts(compiler.repository).add(state.name.project, merged.conflicts)
     return ResolveResult(head, len(chosen), rest)
+
+
+def _require_release(transaction: Transaction, state: DraftState, release: str) -> None:
+    """Raise StaleVersion where the project is not published as it is at a commit; publishes of other projects are ignored."""
+    if release in {"", state.release}:
+        return
+    project, commit = state.name.project, CommitId(release)
+    if not transaction.has(commit) or project_tree(transaction, commit, project) != state.release_tree:
+        raise StaleVersion(
+            f"The project {project} is published otherwise than at {release[:40]}, which the request expects; nothing was "
+            "resolved. Read the conflicts again, then choose."
+        )
 
 
 def _merge(compiler: Compiler, state: DraftState, tree: TreeId | None, settled: Sequence[Decision]) -> MergedFiles:

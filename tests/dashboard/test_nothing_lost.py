@@ -289,6 +289,45 @@ def test_enter_that_is_held_discards_one_change(world: World, new_page: Opens) -
     assert [each["source"] for each in place.get("/draft/redirects")["items"]] == ["/c"]
 
 
+NO_STREAM = "window.EventSource = class extends EventTarget { close() {} };"
+
+
+def test_no_conflict_is_resolved_with_a_value_that_was_not_shown(world: World, new_page: Opens) -> None:
+    """A browser without live events, as behind a proxy that stops them, has not heard of the publish."""
+    place = world.place()
+    place.published("/a", "/b")
+    rules_ = {each["source"]: f"/draft/redirects/{each['id']}" for each in place.get("/draft/redirects")["items"]}
+
+    def publish_other(**targets: str) -> None:
+        for name, target in targets.items():
+            place.ask("PATCH", f"{rules_[f'/{name}']}?draft=other", 200, json={"target": target})
+        place.ask("POST", "/publish?draft=other", 200)
+
+    for tail in rules_.values():
+        place.ask("PATCH", tail, 200, json={"target": "/mine"})
+    publish_other(a="/first", b="/first")
+    page = new_page(refused=409)
+    page.add_init_script(NO_STREAM)
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    conflicts = page.locator(".conflicts")
+    conflicts.get_by_role("button", name="All that is published").click()
+    publish_other(b="/second")
+    resolve = conflicts.get_by_role("button", name="Resolve")
+    resolve.press("Enter")
+    expect(conflicts.get_by_role("alert")).to_contain_text("so nothing is resolved")
+    expect(conflicts.get_by_role("group", name="/b target")).to_contain_text("/second")
+    expect(conflicts.get_by_role("radio", checked=True)).to_have_count(1)  # of /a, which is as it was
+    assert [each["target"] for each in place.get("/draft/redirects")["items"]] == ["/mine", "/mine"]
+    assert len(place.get("/draft")["conflicts"]) == 2
+    conflicts.get_by_role("group", name="/b target").get_by_role("radio", name="Published").check()
+    resolve.click()
+    expect(conflicts).to_have_count(0)
+    assert {each["source"]: each["target"] for each in place.get("/draft/redirects")["items"]} == {
+        "/a": "/first",
+        "/b": "/second",
+    }
+
+
 def test_a_side_of_a_conflict_is_chosen_again_once_another_value_is_published(world: World, new_page: Opens) -> None:
     place = world.place()
     [rule] = place.published("/a") and place.get("/draft/redirects")["items"]

@@ -204,6 +204,23 @@ def test_conflicts_are_resolved_one_by_one_and_stay_resolved(place: Place) -> No
     assert targets == {"/a": "/draft", "/b": "/release", "/c": "/third"}
 
 
+def test_a_conflict_is_resolved_between_the_values_that_were_read(place: Place) -> None:
+    """Guard: a publish of another project, or of another namespace's commit, does not count as one of this project."""
+    [found] = disagree(place, "/a")
+    seen = place.get("/draft")["release"]
+    choices = [_take(found, "release")]
+    place.root.ask("POST", f"{place.space}/projects", 201, json={"name": "other"})
+    assert place.get("/draft")["release"] != seen
+    place.ask("PATCH", f"/draft/redirects/{found['id']}?draft=theirs", 200, json={"target": "/unseen"})
+    place.ask("POST", "/publish?draft=theirs", 200)
+    for release in (seen, "0" * 40):
+        place.refused("POST", "/draft/resolve", 409, "stale_version", json={"choices": choices, "release": release})
+    assert [each["release"] for each in place.get("/draft")["conflicts"]] == ["/unseen"]
+    now = place.get("/draft")["release"]
+    place.root.ask("POST", f"{place.space}/projects", 201, json={"name": "another"})
+    assert post(place, "/draft/resolve", choices=choices, release=now)["settled"] == 1
+
+
 def test_the_review_view_shows_what_a_draft_does(place: Place) -> None:
     place.add("/a", "/b")
     place.add("/c", "/d")

@@ -136,6 +136,7 @@ def draft(name: str, report: DraftReport) -> dict[str, Any]:
     return {
         "name": name,
         "base": report.state.base,
+        "release": report.state.release,
         "head": report.state.head,
         "changes": counts(report.counts),
         "files": files(report.files),

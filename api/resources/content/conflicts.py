@@ -31,7 +31,7 @@ class DraftResolve:
         for kind in {choice["kind"] for choice in body["choices"]}:
             require(req, _RESOURCES.get(kind, kind), "write", namespace, project)
         name, choices = DraftName(project, read_draft_name(req)), [_choice(each) for each in body["choices"]]
-        order = ResolveRequest(name, choices, author_of(req), body.get("head", ""))
+        order = ResolveRequest(name, choices, author_of(req), body.get("head", ""), body.get("release", ""))
         done = await run_in_process(_resolve, self._store, namespace, order)
         rest = redact_conflicts(done.conflicts, readable_kinds(req, namespace, project))
         resp.media = {"head": done.head, "settled": done.settled, "conflicts": rest}

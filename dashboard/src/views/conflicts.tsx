@@ -16,6 +16,8 @@ import { shownValue } from "./replace.tsx";
 type Conflict = components["schemas"]["conflict.schema"];
 type Side = "release" | "draft";
 
+const STALE = ["stale_draft", "stale_version"];
+
 const keyOf = (each: Conflict): string => `${each.kind} ${each.id ?? each.file ?? ""} ${each.field}`;
 /** What a choice is kept by: it was made between these values, so it is gone once another value is published. */
 const seenOf = (each: Conflict): string => JSON.stringify(each);
@@ -25,6 +27,8 @@ interface ConflictsProps {
   of: Of;
   draft: string;
   head: string | null;
+  /** The commit of release that they are with. */
+  release?: string;
   items: readonly Conflict[];
   /** Whether one may choose for a conflict of this kind. */
   settles: (kind: string) => boolean;
@@ -32,7 +36,7 @@ interface ConflictsProps {
   mine?: string;
 }
 
-export function Conflicts({ of, draft, head, items, settles, mine = "The draft" }: ConflictsProps): JSX.Element | null {
+export function Conflicts({ of, draft, head, release, items, settles, mine = "The draft" }: ConflictsProps): JSX.Element | null {
   const [choices, setChoices] = useState<Record<string, Side>>({});
   const call = useCall();
   if (!items.length) return null;
@@ -45,7 +49,7 @@ export function Conflicts({ of, draft, head, items, settles, mine = "The draft" 
       const take = choices[seenOf(each)] as Side;
       return each.kind === "file" ? { kind: each.kind, file: each.file, take } : { kind: each.kind, id: each.id, field: each.field, take };
     });
-    const body = { ...(head ? { head } : {}), choices: chosen };
+    const body = { ...(head ? { head } : {}), ...(release ? { release } : {}), choices: chosen };
     const result = await post(`${P}/draft/resolve`, { path: of, query: { draft }, body });
     tellChanged();
     toast(`${plural(result.settled, "conflict")} resolved; ${result.conflicts.length || "none"} left.`);
@@ -54,7 +58,7 @@ export function Conflicts({ of, draft, head, items, settles, mine = "The draft" 
     <section class="panel conflicts" aria-labelledby="conflicts">
       <h2 id="conflicts">{plural(items.length, "conflict")} with what was published meanwhile</h2>
       <p class="quiet">Both sides changed the same value. {editable ? "Choose one for each; nothing is published before that." : "Nothing is published before one is chosen for each."}</p>
-      <Refusal text={call.faults.text} />
+      {STALE.includes(call.code) ? <p class="notice" role="alert">Someone has published or changed something while you chose, so nothing is resolved. What differs now is shown: choose again where no side is chosen.</p> : <Refusal text={call.faults.text} />}
       {editable && <p class="actions"><Button onClick={() => takeAll("draft")}>All from the draft</Button><Button onClick={() => takeAll("release")}>All that is published</Button></p>}
       <ul>
         {items.map((each) => (

@@ -142,7 +142,7 @@ function Open({ of, draft, head, state, diff, thread, earlier, publish }: OpenPr
       {mayEdit(of) && !publishes && <WhoPublishes review={state.review} />}
       <Refusal text={call.faults.text} still={call.still} />
       <Verdicts review={state.review} />
-      <Conflicts of={of} draft={draft} head={head} items={state.conflicts} settles={(kind) => may(of, kind === "file" ? "project" : kind, "write")} />
+      <Conflicts of={of} draft={draft} head={head} release={state.release} items={state.conflicts} settles={(kind) => may(of, kind === "file" ? "project" : kind, "write")} />
       <Problems items={state.problems} total={state.problemsTotal} impact={diff.impact} />
       <div class="columns">
         <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>
