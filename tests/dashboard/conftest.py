@@ -57,23 +57,29 @@ def opening_pages(chromium: Browser, url: str) -> Iterator[Callable[..., Page]]:
     contexts: list[BrowserContext] = []
     errors: list[str] = []
 
-    def note(message: ConsoleMessage, known: str) -> None:
-        if message.type in {"error", "warning"} and known not in message.text:
-            errors.append(f"{message.text} at {message.location}")
-
     def open_page(refused: int = 0, *, offline: bool = False, **options: object) -> Page:
         known = "net::ERR_INTERNET_DISCONNECTED" if offline else f"status of {refused}"
         context = chromium.new_context(base_url=url, **options)  # type: ignore[arg-type]  # Playwright checks them
         contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: note(message, known))
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        return page
+        note_errors(context, url, errors, known)
+        return context.new_page()
 
     yield open_page
     for context in contexts:
         context.close()
     assert errors == []
+
+
+def note_errors(context: BrowserContext, url: str, errors: list[str], known: str) -> None:
+    """Note what the pages of the service write into the consoles of a context, in any tab, but for what has `known` in it."""
+
+    def note(message: ConsoleMessage) -> None:
+        ours = message.location["url"].startswith(url) or (message.page and message.page.url.startswith(url))
+        if ours and message.type in {"error", "warning"} and known not in message.text:
+            errors.append(f"{message.text} at {message.location}")
+
+    context.on("console", note)
+    context.on("weberror", lambda fault: errors.append(str(fault.error)))
 
 
 def overview_of(place: Place) -> str:

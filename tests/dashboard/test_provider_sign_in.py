@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
+from tests.dashboard.conftest import note_errors
 from tests.e2e.openid import settings
 from tests.openid.conforming import conforming_provider, require_environment
 from tests.ports import free_port
@@ -41,6 +42,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def new_browser(chromium: Browser, site: Site) -> Iterator[Callable[[], BrowserContext]]:
     """Open browsers with their own cookies; requests that would leave this machine are given up."""
     contexts: list[BrowserContext] = []
+    errors: list[str] = []
 
     def stay(route: Route) -> None:
         inside = urlsplit(route.request.url).hostname == "127.0.0.1"
@@ -50,6 +52,7 @@ def new_browser(chromium: Browser, site: Site) -> Iterator[Callable[[], BrowserC
         context = chromium.new_context(base_url=site.url)
         context.set_default_timeout(SECONDS)
         context.route("**/*", stay)
+        note_errors(context, site.url, errors, "status of 401")  # of sessions that end
         contexts.append(context)
         return context
 
@@ -57,6 +60,7 @@ def new_browser(chromium: Browser, site: Site) -> Iterator[Callable[[], BrowserC
     yield open_browser
     for context in contexts:
         context.close()
+    assert errors == []
 
 
 def fill_in(page: Page) -> None:

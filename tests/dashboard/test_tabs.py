@@ -3,9 +3,10 @@
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import Page, Request, expect
+import pytest
+from playwright.sync_api import Browser, Page, Request, expect
 
-from tests.dashboard.conftest import sign_in
+from tests.dashboard.conftest import opening_pages, sign_in
 from tests.dashboard.test_editing import view
 from tests.e2e.world import World
 from tests.service import wait_until
@@ -60,6 +61,25 @@ def test_three_tabs_share_one_stream_and_the_next_one_takes_over(world: World, n
         expect(tab.locator("tbody tr")).to_have_count(3, timeout=30_000)
     tabs[1].get_by_role("banner").get_by_role("button", name="Sign out").click()
     wait_until(lambda: streams(world) == 0, PATIENCE, "the stream to end with the session")
+
+
+def _run_in_second_tab(chromium: Browser, url: str, script: str) -> None:
+    with opening_pages(chromium, url) as open_page:
+        first = open_page()
+        first.goto("/")
+        with first.context.expect_page() as opened:
+            first.evaluate("void open('/')")
+        opened.value.wait_for_load_state()
+        opened.value.evaluate(f"{script}; new Promise((done) => setTimeout(done))")
+
+
+@pytest.mark.parametrize(
+    ("script", "fault"),
+    [("console.error('of a call')", "of a call"), ("setTimeout(() => { throw Error('alone') })", "alone")],
+)
+def test_an_error_in_any_tab_fails_the_test(world: World, chromium: Browser, script: str, fault: str) -> None:
+    with pytest.raises(AssertionError, match=fault):
+        _run_in_second_tab(chromium, world.service.url, script)
 
 
 def test_a_view_is_read_again_while_events_arrive_without_a_pause(world: World, new_page: Opens) -> None:
