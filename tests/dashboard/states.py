@@ -69,6 +69,15 @@ def _open_delivery(page: Page) -> None:
     page.get_by_role("button", name="Read again").wait_for()
 
 
+def _choose(*buttons: str) -> Callable[[Page], None]:
+    def choose(page: Page) -> None:
+        page.locator("tbody").get_by_role("checkbox").first.check()
+        for button in buttons:
+            page.get_by_role("button", name=button).click()
+
+    return choose
+
+
 STATES = [
     *(State(path, path) for path in PAGES),
     State("a comparison", PROJECT + "/history?from=1&to=draft"),
@@ -96,6 +105,13 @@ STATES = [
     State("a call of the API", "/dashboard/settings/api?q=roles", _open_call),
     State("the palette", "/dashboard/start", _press_key("Control+k")),
     State("the shortcuts", "/dashboard/start", _press_key("?")),
+    State("a publish", PROJECT + "/draft", _press("Publish …")),
+    State("discarding all", PROJECT + "/draft", _press("Discard all")),
+    State("a new draft", PROJECT, _press("New draft …")),
+    State("a replacement", PROJECT + "?replace=1"),
+    State("chosen rows", PROJECT, _choose()),
+    State("tags of chosen rows", PROJECT, _choose("Tags …")),
+    State("a rollback", PROJECT + "/history?version=1", _press("Roll back to this")),
     State("a session that has ended", "/dashboard/settings", _end_session),
 ]
 

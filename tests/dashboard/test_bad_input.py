@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -510,9 +512,16 @@ def test_a_comparison_is_never_shown_under_other_names(world: World, new_page: O
 def test_the_age_of_what_is_shown_grows(world: World, new_page: Opens) -> None:
     place = world.place()
     place.published("/a")
-    page = new_page()
+    page = new_page(timezone_id="Asia/Kolkata", locale="en-GB")
     page.clock.install()
     sign_in(page, world.user("admin"), view(place, "/history"))
-    expect(page.locator(".publishes time").first).to_have_text("just now")
+    shown = page.locator(".publishes time").first
+    expect(shown).to_have_text("just now")
+    at = shown.get_attribute("datetime") or ""
+    assert at in place.get("/history")["items"][0].values()
+    exact = datetime.fromisoformat(at).astimezone(ZoneInfo("Asia/Kolkata"))
+    expect(shown).to_have_attribute(
+        "title", re.compile(rf"^{exact:%A},? {exact.day} {exact:%B %Y} at {exact:%H:%M:%S} ")
+    )
     page.clock.fast_forward("05:00")
     expect(page.locator(".publishes time").first).to_have_text("5 minutes ago")
