@@ -10,6 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Dialog, Page, Route, expect
 
+from api.db.audit import AuditEvent
 from schemas import check
 from schemas.contract import operations
 from tests.dashboard.conftest import sign_in
@@ -610,6 +611,19 @@ def test_the_audit_log_is_filtered_by_the_address_also_after_back(world: World, 
         page.get_by_role("link", name="Export the whole log").click()
     lines = download.value.path().read_text().splitlines()
     assert json.loads(lines[-1])["head"]
+
+
+def test_the_names_of_all_events_are_offered_to_the_filter(world: World, new_page: Opens) -> None:
+    page = new_page()
+    sign_in(page, world.user("admin"), "/dashboard/settings/audit")
+    field = page.get_by_label("Event")
+    field.wait_for()
+    offered = field.evaluate("(field) => [...field.list.options].map((each) => each.value)")
+    assert offered == sorted(AuditEvent)
+    field.fill(AuditEvent.LOGIN)
+    field.press("Enter")
+    expect(page).to_have_url(re.compile(f"event={AuditEvent.LOGIN}"))
+    expect(page.locator("tbody tr").first).to_contain_text(AuditEvent.LOGIN)
 
 
 def test_the_reference_of_the_api_says_what_each_call_takes_with_a_valid_example(world: World, new_page: Opens) -> None:

@@ -13,6 +13,16 @@ import { SettingsPage } from "./settings_page.tsx";
 type Entry = components["schemas"]["audit-entry.schema"];
 
 const WORDS = [["event", "Event"], ["actor", "Who"], ["namespace", "Namespace"], ["project", "Project"]] as const;
+/** The names of the events, to choose from while one types. */
+const EVENTS = `
+approval_overridden approval_override_asked audit_entries_lost authn_login_fail authn_login_fail_max authn_login_success authn_logout
+authn_password_change authn_sessions_ended authn_token_created authn_token_reuse authn_token_revoked authn_token_rotated authz_fail branches_pushed
+draft_approved draft_discarded draft_rejected excess_rate_limit_exceeded input_validation_fail merge_requested namespace_archived namespace_changed
+namespace_created namespace_restored policy_changed privilege_permissions_changed project_changed project_created project_deleted proposal_deleted
+publish_requested push_requested release_published release_rewind_accepted release_rolled_back review_requested role_changed role_created role_deleted
+rollback_requested signers_changed upstream_removed upstream_resumed upstream_set upstream_suspended user_created user_deleted user_updated
+webhook_changed webhook_created webhook_deleted webhook_secret_rotated
+`.trim().split(/\s+/);
 const TIMES = [["since", "Since"], ["until", "Until"]] as const;
 
 const COLUMNS: readonly Column<Entry>[] = [
@@ -40,6 +50,7 @@ export default function Audit(): JSX.Element {
     <SettingsPage title="Audit log">
       <form class="filters" role="search" noValidate onSubmit={(event) => event.preventDefault()}>
         {WORDS.map(([name, label]) => <Word key={name} name={name} label={label} />)}
+        <datalist id="event-names">{EVENTS.map((each) => <option key={each} value={each} />)}</datalist>
         {TIMES.map(([name, label]) => <When key={name} name={name} label={label} />)}
       </form>
       {found.error && <Failure error={found.error} retry={found.reload} />}
@@ -61,7 +72,7 @@ function useAsked(text: string): { current: HTMLInputElement | null } {
 
 function Word({ name, label }: { name: string; label: string }): JSX.Element {
   const asked = place.value.query.get(name) ?? "";
-  return <input ref={useAsked(asked)} type="search" class="search" aria-label={label} placeholder={label} spellcheck={false} defaultValue={asked} onChange={(event) => ask({ [name]: event.currentTarget.value.trim() })} />;
+  return <input ref={useAsked(asked)} type="search" class="search" list={name === "event" ? "event-names" : undefined} aria-label={label} placeholder={label} spellcheck={false} defaultValue={asked} onChange={(event) => ask({ [name]: event.currentTarget.value.trim() })} />;
 }
 
 /** A time, as the clock of the person shows it. */
