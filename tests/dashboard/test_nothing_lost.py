@@ -17,6 +17,13 @@ from tests.e2e.world import World
 
 Opens = Callable[..., Page]
 
+# The buttons of a dialog under what has just happened.
+COVERED = """(dialog) => {
+  const { left, right, top, bottom } = dialog.querySelector(".toast").getBoundingClientRect();
+  const isUnder = (box) => box.left < right && box.right > left && box.top < bottom && box.bottom > top;
+  return [...dialog.querySelectorAll("button")].filter((each) => isUnder(each.getBoundingClientRect())).map((each) => each.ariaLabel ?? each.textContent);
+}"""
+
 
 def test_a_choice_changes_what_the_rules_are_now(world: World, new_page: Opens) -> None:
     """A rule may have been edited since it was chosen; undo puts back what it was just before."""
@@ -214,6 +221,23 @@ def test_what_became_of_a_copy_is_told_in_the_dialog_of_a_secret(
     dialog.get_by_role("button", name="Done").click()
     expect(dialog).to_have_count(0)
     expect(page.get_by_role("log")).to_have_count(1)
+
+
+def test_what_has_just_happened_covers_no_button_of_a_dialog(world: World, new_page: Opens) -> None:
+    page = new_page(viewport={"width": 400, "height": 900})
+    page.add_init_script("delete Navigator.prototype.clipboard")
+    sign_in(page, world.user("admin"), view(world.place(), "/agents"))
+    page.get_by_role("button", name="Connect an agent").click()
+    page.get_by_label("Name of the agent").fill("edge-1")
+    page.get_by_role("button", name="Make its token").click()
+    dialog = page.get_by_role("dialog", name="Connect edge-1")
+    for _ in range(2):  # the dialog begins at a share of the height
+        bottom = dialog.get_by_role("button", name="Done").evaluate("(button) => button.getBoundingClientRect().bottom")
+        page.set_viewport_size({"width": 400, "height": round(bottom) + 45})
+    dialog.get_by_role("button", name="Copy the token").click()
+    told = dialog.get_by_role("log").get_by_text("The browser does not allow copying here.")
+    expect(told).to_be_in_viewport()
+    assert dialog.evaluate(COVERED) == []
 
 
 def test_the_content_is_skipped_to(world: World, new_page: Opens) -> None:

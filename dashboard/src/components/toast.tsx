@@ -1,7 +1,7 @@
 // What has just happened, in a line that goes away; with a way to undo it where there is one.
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useLayoutEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 interface Toast {
   text: string;
@@ -37,8 +37,12 @@ export function Toasts({ over = false }: { over?: boolean }): JSX.Element {
     places.value = over ? [...places.peek(), here] : [here, ...places.peek()];
     return () => void (places.value = places.peek().filter((each) => each !== here));
   }, []);
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (over) box.current?.lastElementChild?.scrollIntoView({ block: "nearest" }); // it is at the end of a dialog
+  }, [toasts.value]);
   return (
-    <div class="toasts" role="log">
+    <div class="toasts" role="log" ref={box}>
       {places.value.at(-1) === here && toasts.value.map(({ text, undo, key }) => (
         <div class="toast" key={key}>
           <span>{text}</span>
