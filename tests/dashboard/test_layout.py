@@ -12,7 +12,7 @@ from tests.e2e.world import World
 
 Opens = Callable[..., Page]
 
-WITH_A_BAR = {"chosen rows", "tags of chosen rows"}  # the bar that a click on a row opens stands above the rows
+WITH_A_BAR = {"chosen rows", "tags of chosen rows"}  # the bar that a click on a row opens is above the rows
 MOST = 0.02  # of the window, times the way it moved; 0.1 is called good: https://web.dev/articles/cls
 # Also what moves soon after a click, which the browser says is expected: here, answers are as quick.
 OBSERVE = """
