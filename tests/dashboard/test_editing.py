@@ -1,5 +1,6 @@
 """Redirects in the dashboard: added, changed, duplicated, deleted, replaced; and their draft, reviewed and published."""
 
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import Page, Route, expect
@@ -80,6 +81,19 @@ def test_a_redirect_is_added_changed_duplicated_deleted_and_put_back(world: Worl
     page.get_by_role("button", name="Undo").last.click()
     expect(page.get_by_text("\u2212 removed")).to_be_hidden()
     assert "/old" in drafted(place)
+
+
+def test_what_is_added_leads_to_its_publish(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page()
+    sign_in(page, world.user("admin"), f"{view(place)}?edit=new")
+    form = page.get_by_role("dialog", name="Add a redirect")
+    form.get_by_label("Source").fill("/old")
+    form.get_by_label("Target").fill("/new")
+    form.get_by_role("button", name="Add to the draft").click()
+    page.get_by_role("link", name="Review and publish").click()
+    expect(page).to_have_url(re.compile(f"{view(place, '/draft')}$"))
+    expect(page.get_by_role("log")).to_be_empty()
 
 
 def test_a_refused_rule_is_told_beside_its_field_and_nothing_typed_is_lost(world: World, new_page: Opens) -> None:

@@ -343,11 +343,15 @@ def test_a_namespace_is_made_with_a_project_archived_and_restored(world: World, 
     name = f"made-{world.user('viewer')}"
     page.get_by_label("Name", exact=True).fill(name)
     page.get_by_role("button", name="Create the namespace").click()
-    page.get_by_role("link", name=name).click()
-    dialog = page.get_by_role("dialog")
+    dialog = page.get_by_role("dialog", name=f"Namespace {name}")
+    expect(dialog.get_by_label("Name", exact=True)).to_be_focused()  # of its first project
+    expect(dialog.get_by_label("Name", exact=True)).to_be_in_viewport()
+    expect(dialog.get_by_label("Title")).to_have_accessible_description(re.compile("Shown in lists"))
+    parts = ["Clone and upstream", "Description", "Projects", "New project", "Webhooks", "Archive"]
+    assert dialog.get_by_role("heading", level=3).all_inner_texts() == parts
     expect(dialog.get_by_text(f"/git/{name}.git").first).to_be_visible()
     expect(dialog.get_by_text("it takes a personal token")).to_be_visible()
-    dialog.get_by_label("New project").fill("www")
+    dialog.get_by_label("Name", exact=True).fill("www")
     dialog.get_by_label("Title").fill("The site")
     dialog.get_by_role("button", name="Add the project").click()
     expect(dialog.get_by_role("link", name="The site")).to_be_visible()
@@ -358,6 +362,27 @@ def test_a_namespace_is_made_with_a_project_archived_and_restored(world: World, 
     page.get_by_role("button", name=f"Restore {name}").click()
     expect(page.get_by_role("link", name=name)).to_be_visible()
     assert [each["name"] for each in world.root.get(f"/api/namespace/{name}/projects")["items"]] == ["www"]
+
+
+def test_a_project_added_from_the_overview_is_named_at_once(world: World, new_page: Opens) -> None:
+    namespace = world.namespace()
+    page = new_page()
+    sign_in(page, world.user("admin"), "/")
+    page.get_by_role("region", name=namespace).get_by_role("link", name="Add a project").click()
+    field = page.get_by_role("dialog", name=f"Namespace {namespace}").get_by_label("Name", exact=True)
+    expect(field).to_be_focused()
+    expect(field).to_be_in_viewport()
+
+
+def test_the_theme_is_chosen_in_the_settings(world: World, new_page: Opens) -> None:
+    page = new_page()
+    sign_in(page, world.user("viewer"), "/dashboard/settings")
+    choice = page.get_by_role("region", name="This browser").get_by_label("Theme")
+    choice.select_option("dark")
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    choice.select_option("that of the system")
+    expect(page.locator("html")).not_to_have_attribute("data-theme", "dark")
 
 
 def test_a_webhook_is_added_and_its_fault_is_told(world: World, new_page: Opens) -> None:

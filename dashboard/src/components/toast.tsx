@@ -3,9 +3,16 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
+export interface Link {
+  href: string;
+  text: string;
+}
+
 interface Toast {
   text: string;
   undo?: (() => void) | undefined;
+  /** Where one goes on. */
+  link?: Link | undefined;
   key: number;
 }
 
@@ -13,10 +20,10 @@ const SECONDS = 6;
 const toasts = signal<Toast[]>([]);
 let next = 0;
 
-export function toast(text: string, undo?: () => void): void {
+export function toast(text: string, undo?: () => void, link?: Link): void {
   const key = next++;
-  toasts.value = [...toasts.value.slice(-2), { text, undo, key }];
-  setTimeout(() => drop(key), SECONDS * 1000 * (undo ? 2 : 1));
+  toasts.value = [...toasts.value.slice(-2), { text, undo, link, key }];
+  setTimeout(() => drop(key), SECONDS * 1000 * (undo ?? link ? 2 : 1));
 }
 
 function drop(key: number): void {
@@ -43,9 +50,10 @@ export function Toasts({ over = false }: { over?: boolean }): JSX.Element {
   }, [toasts.value]);
   return (
     <div class="toasts" role="log" ref={box}>
-      {places.value.at(-1) === here && toasts.value.map(({ text, undo, key }) => (
+      {places.value.at(-1) === here && toasts.value.map(({ text, undo, link, key }) => (
         <div class="toast" key={key}>
           <span>{text}</span>
+          {link && <a href={link.href} onClick={() => drop(key)}>{link.text}</a>}
           {undo && <button type="button" onClick={() => {
             drop(key);
             undo();

@@ -54,6 +54,10 @@ export function may({ namespace, project }: Of, resource: string, action: string
   return can(me.value, resource, action, namespace, project);
 }
 
+/** Return where one goes on after an edit, as a toast links to it; undefined where one may not see the draft. */
+export const toDraft = (of: Of): { href: string; text: string } | undefined =>
+  may(of, "project", "read") ? { href: viewPath(of, "draft"), text: may(of, "project", "publish") ? "Review and publish" : "Review the changes" } : undefined;
+
 export const mayEdit = (of: Of): boolean => may(of, "redirect", "write") || may(of, "page", "write");
 
 /** Whether an event is about a project, or about its whole namespace; no edit is. */

@@ -14,7 +14,7 @@ import { useCommands } from "../state/commands.ts";
 import { withoutField } from "../state/faults.ts";
 import { filtersOf, shownBy, showsRemoved } from "../state/filters.ts";
 import { useLoad } from "../state/load.ts";
-import { ifMatch, isAboutDraft, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type DraftChange, type Of, type Page } from "../state/project.ts";
+import { ifMatch, isAboutDraft, keepPage, keyOf, may, ofView, P, toDraft, TYPE_NAMES, viewPath, type DraftChange, type Of, type Page } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { bytes } from "../state/words.ts";
 import { Sign } from "./changes.tsx";
@@ -138,7 +138,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Page | nu
     if (!saved) return;
     tellChanged();
     closeOf(name);
-    toast(over ? "The page is changed in the draft." : "The page is added to the draft.", undoSave(of, over && { kind: "page", item: over }, { kind: "page", item: saved }));
+    toast(over ? "The page is changed in the draft." : "The page is added to the draft.", undoSave(of, over && { kind: "page", item: over }, { kind: "page", item: saved }), toDraft(of));
   });
   const drop = (): void => call.run(async () => {
     if (!held || (await attempt(held, () => remove(`${P}/draft/pages/{id}`, { path: { ...of, id: held.id }, headers: ifMatch(held) }))) === undefined) return;

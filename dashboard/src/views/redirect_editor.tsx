@@ -11,7 +11,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { NO_FAULTS, type Faults } from "../state/faults.ts";
 import { useLoad } from "../state/load.ts";
-import { ifMatch, keepPage, keyOf, may, P, viewPath, type Of, type Redirect } from "../state/project.ts";
+import { ifMatch, keepPage, keyOf, may, P, toDraft, viewPath, type Of, type Redirect } from "../state/project.ts";
 import { place } from "../state/router.ts";
 import { undoRemoval, undoSave } from "./discard.ts";
 import { ReviewWarning } from "./draft_choice.tsx";
@@ -79,7 +79,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
     if (!saved) return;
     tellChanged();
     closeOf(name);
-    toast(over ? "The redirect is changed in the draft." : "The redirect is added to the draft.", undoSave(of, over && { kind: "redirect", item: over }, { kind: "redirect", item: saved }));
+    toast(over ? "The redirect is changed in the draft." : "The redirect is added to the draft.", undoSave(of, over && { kind: "redirect", item: over }, { kind: "redirect", item: saved }), toDraft(of));
   });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();

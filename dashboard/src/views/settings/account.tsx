@@ -13,6 +13,7 @@ import { SingleKeys } from "../../components/palette.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
 import { ALL_ITEMS, More, PAGE } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
+import { setTheme, theme } from "../../state/commands.ts";
 import { useLoad } from "../../state/load.ts";
 import { Ends, timeOf, type End } from "./ends.tsx";
 import { RotateDialog } from "./rotate.tsx";
@@ -31,7 +32,8 @@ function Who(): JSX.Element {
 }
 
 /** What this browser keeps for itself. */
-const Browser = (): JSX.Element => <section class="panel" aria-labelledby="browser"><h2 id="browser">This browser</h2><SingleKeys /></section>;
+const Browser = (): JSX.Element => <section class="panel" aria-labelledby="browser"><h2 id="browser">This browser</h2>
+  <Choice label="Theme" value={theme.value} options={[["", "that of the system"], ["light", "light"], ["dark", "dark"]]} onChange={setTheme} /><SingleKeys /></section>;
 
 function Password(): JSX.Element {
   const [values, setValues] = useState({ current: "", next: "" });

@@ -1,6 +1,6 @@
 // Namespaces and their projects: created, described, archived, restored; where Git clones them, and their upstream.
-import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiFault, get, patch, post, remove } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
 import { Badge, Button, Copy, Empty, Failure, Field, Reading, Time } from "../../components/basics.tsx";
@@ -65,8 +65,8 @@ function NewNamespace({ done }: { done: () => void }): JSX.Element {
     call.run(async () => {
       await post("/api/namespaces", { body: values });
       done();
-      toast(`The namespace ${values.name} is created.`);
-      close();
+      toast(`The namespace ${values.name} is created. Add its first project.`);
+      ask({ edit: "", name: values.name });
     });
   };
   return (
@@ -77,6 +77,10 @@ function NewNamespace({ done }: { done: () => void }): JSX.Element {
         <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Create the namespace</Button></p></form>
     </FormDialog>
   );
+}
+
+function Part({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {
+  return <section class="form"><h3>{title}</h3>{children}</section>;
 }
 
 function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.Element {
@@ -119,33 +123,39 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
     close();
   });
   const known = [found, projects, upstream].every((each) => each.data ?? each.error); // at once, so that nothing moves
+  const adding = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (known && projects.data?.total === 0) adding.current?.querySelector("input")?.focus(); // without a project, one is what comes next
+  }, [known]);
   return (
     <FormDialog title={`Namespace ${name}`} dirty={project + title !== "" || description !== null} onClose={close} class="wide">
       {!known ? <Reading>Reading the namespace</Reading> : <div class="form">
         <Refusal text={call.faults.text} />
         {found.error && <Failure error={found.error} retry={found.reload} />}
+        <Part title="Clone and upstream">
         <p class="secret"><code>git clone {clone}</code><Copy text={`git clone ${clone}`} label="Copy the clone command" /></p>
         <p class="help">Git asks for your user name and your password. In place of the password it takes a personal token, which you make in <a href="/dashboard/settings">your account</a>.</p>
-        <Upstream name={name} found={upstream} />
-        {writes && found.data && <>
+        <Upstream name={name} found={upstream} /></Part>
+        {writes && found.data && <Part title="Description">
           <Field label="Description" name="description" value={description ?? found.data.description} onInput={setDescription} problem={call.faults.fields["description"]} />
-          <p class="actions"><Button disabled={call.busy || description === null} onClick={describe}>Save the description</Button><a class="button plain" href={`/dashboard/settings/webhooks?namespace=${encodeURIComponent(name)}`}>Webhooks</a></p></>}
-        <h3>Projects</h3>
+          <p class="actions"><Button disabled={call.busy || description === null} onClick={describe}>Save the description</Button></p></Part>}
+        <Part title="Projects">
         {projects.error && <Failure error={projects.error} retry={projects.reload} />}
         {projects.data?.total === 0 && <p class="quiet">None yet.</p>}
         <ul class="rows">{projects.data?.items.map((each) => (
           <li key={each.name}><span><a href={projectPath(name, each.name)}><bdi>{each.title ?? each.name}</bdi></a> <span class="quiet">publish {each.publishNumber}, {plural(each.redirects, "redirect")}</span></span>
             <span class="actions">{each.review === "required" && <Badge>Review required</Badge>}{can(me.value, "project", "write", name, each.name) && <a class="button plain small" href={withQuery(place.value, { project: each.name, upstream: "" })} aria-label={`Settings of ${each.name}`}>Settings</a>}</span></li>
         ))}</ul>
-        <More list={projects.data} more={() => setMost(most + MANY)} />
-        {can(me.value, "project", "write", name) && <form class="two" onSubmit={add}>
-          <Field label="New project" name="project" required value={project} onInput={setProject} problem={call.faults.fields["name"]} />
-          <Field label="Title" name="title" value={title} onInput={setTitle} problem={call.faults.fields["title"]} />
-          <Choice label="Review" value={review} options={REVIEWS} onChange={setReview} />
-          <p class="actions"><Button type="submit" disabled={call.busy}>Add the project</Button></p></form>}
-        {writes && found.data && <>
+        <More list={projects.data} more={() => setMost(most + MANY)} /></Part>
+        {can(me.value, "project", "write", name) && <Part title="New project"><form class="form" ref={adding} onSubmit={add}>
+          <div class="two"><Field label="Name" name="project" required value={project} onInput={setProject} problem={call.faults.fields["name"]} help="Letters, digits, hyphens and underscores. It is in addresses and file paths." />
+          <Field label="Title" name="title" value={title} onInput={setTitle} problem={call.faults.fields["title"]} help="Shown in lists. Empty: its name." />
+          <Choice label="Review" value={review} options={REVIEWS} onChange={setReview} /></div>
+          <p class="actions"><Button type="submit" disabled={call.busy}>Add the project</Button></p></form></Part>}
+        {writes && <Part title="Webhooks"><p><a href={`/dashboard/settings/webhooks?namespace=${encodeURIComponent(name)}`}>Webhooks of {name}</a></p></Part>}
+        {writes && found.data && <div class="ending"><Part title="Archive">
           <Field label={`To archive it, write its name: ${name}`} name="confirm" value={confirmed} onInput={setConfirmed} help="Agents get nothing of it any more. It can be restored." />
-          <p class="actions end"><Button kind="danger" disabled={call.busy || confirmed !== name} onClick={archive}>Archive the namespace</Button></p></>}
+          <p class="actions end"><Button kind="danger" disabled={call.busy || confirmed !== name} onClick={archive}>Archive the namespace</Button></p></Part></div>}
       </div>}
     </FormDialog>
   );
