@@ -67,10 +67,9 @@ def _run_in_second_tab(chromium: Browser, url: str, script: str) -> None:
     with opening_pages(chromium, url) as open_page:
         first = open_page()
         first.goto("/")
-        with first.context.expect_page() as opened:
-            first.evaluate("void open('/')")
-        opened.value.wait_for_load_state()
-        opened.value.evaluate(f"{script}; new Promise((done) => setTimeout(done))")
+        second = first.context.new_page()
+        second.goto("/")
+        second.evaluate(f"{script}; new Promise((done) => setTimeout(done))")
 
 
 @pytest.mark.parametrize(
