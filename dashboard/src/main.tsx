@@ -137,7 +137,8 @@ function View(): JSX.Element {
   if (failed.value) return <main class="page"><Failure error={failed.value} retry={() => location.reload()} /></main>;
   if (!shown.value) return <main class="page" />;
   const { loaded, params, pattern } = shown.value;
-  if (!loaded) return <main class="page"><h1>Not found</h1><Empty title="No view has this address"><p><a href="/">Go to the overview</a></p></Empty></main>;
+  const project = /^\/dashboard\/project\/[^/]+\/[^/]+(?=\/)/.exec(location.pathname)?.[0];
+  if (!loaded) return <main class="page"><h1>Not found</h1><Empty title="No view has this address"><p>{project && <><a href={project}>Go to the project</a> or </>}<a href="/">{project ? "to the overview" : "Go to the overview"}</a></p></Empty></main>;
   const { view: Found, frame: Frame } = loaded;
   const key = JSON.stringify(params);
   const view = <Found key={pattern + key} params={params} />;

@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
-from tests.e2e.world import World
+from tests.e2e.world import PASSWORD, World
 
 Opens = Callable[..., Page]
 
@@ -50,3 +50,17 @@ def test_the_first_steps_lead_to_what_is_wrong(world: World, new_page: Opens) ->
     page.get_by_role("button", name="Create and publish").press("Enter")
     expect(page.get_by_label("Namespace")).to_be_focused()
     expect(page.get_by_role("alert")).to_have_text("Must be 1 to 50 letters, digits, underscores and hyphens")
+
+
+def test_one_types_at_once_to_sign_in_and_comes_back_to_the_project_from_a_wrong_address(
+    world: World, new_page: Opens
+) -> None:
+    place = world.place()
+    page = new_page()
+    page.goto(view(place, "/import"))
+    expect(page.get_by_label("User name")).to_be_focused()
+    page.keyboard.type(world.user("admin"))
+    page.get_by_label("Password").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Go to the project").click()
+    expect(page.get_by_role("heading", name=place.project)).to_be_visible()

@@ -249,7 +249,16 @@ def test_urls_are_tested_in_two_states_side_by_side(world: World, new_page: Open
     page.get_by_role("button", name="Test 2 URLs").click()
     expect(page.get_by_label("The chain").locator("li")).to_have_count(2)
     expect(page.get_by_label("In the state").locator("option")).to_contain_text(
-        ["What is published", "The draft", "Publish 2", "Publish 1", "A branch or commit …"]
+        ["What is published", "The draft", "Publish 2", "Publish 1", "Another publish, branch or commit …"]
+    )
+    expect(page.get_by_label("Compare with").locator("option")).to_contain_text(
+        [
+            "Nothing",
+            "The draft",
+            "Publish 2",
+            "Publish 1",
+            "Another publish, branch or commit …",
+        ]  # not the state itself
     )
     page.get_by_label("Compare with").select_option("draft")
     page.get_by_label("URLs or paths").fill("/c\n/nothing\n")
@@ -260,8 +269,8 @@ def test_urls_are_tested_in_two_states_side_by_side(world: World, new_page: Open
     expect(page.get_by_label("URLs or paths")).to_have_value("/c\n/nothing\n")
     expect(page.get_by_label("Compare with")).to_have_value("draft")
     page.get_by_label("In the state").select_option("1")
-    page.get_by_label("Compare with").select_option("A branch or commit …")
-    page.get_by_label("Compare with: branch or commit").fill(place.get("/version"))
+    page.get_by_label("Compare with").select_option("Another publish, branch or commit …")
+    page.get_by_label("Compare with: publish, branch or commit").fill(place.get("/version"))
     page.get_by_label("URLs or paths").fill("/a")
     page.get_by_role("button", name="Test 1 URL").click()
     expect(page.locator(".changes .two > div").first).to_contain_text("No rule")

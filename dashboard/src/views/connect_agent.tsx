@@ -34,9 +34,9 @@ export function ConnectDialog({ of, close }: { of: Of; close: () => void }): JSX
   const call = useCall(["name", "expiresAt"]);
   if (made) {
     return (
-      <FormDialog title={`Connect ${made.name}`} dirty question={ONCE} class="wide">
+      <FormDialog key="made" title={`Connect ${made.name}`} dirty question={ONCE} class="wide">
         <SetUp of={of} agent={made} />
-        <p class="actions"><Button kind="primary" onClick={close}>Done</Button></p>
+        <p class="actions"><Button onClick={close}>Done</Button></p>
       </FormDialog>
     );
   }

@@ -251,10 +251,10 @@ function Rollback({ of, number, publishes, failure, close }: RollbackProps): JSX
           <ul class="rows">{publishes.filter((each) => each.publishNumber > seen).map((each) => <li key={each.version}><span><Badge tone="info">Publish {each.publishNumber}</Badge> <bdi>{each.message.split("\n")[0]}</bdi></span></li>)}</ul>
           <p class="actions"><Button kind="primary" onClick={() => { setSeen(newest); call.clear(); }}>Show what a rollback changes now</Button></p></section>}
         {failure}
+        <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} />
         {diff.error && <Failure error={diff.error} retry={diff.reload} />}
         {diff.data && newest === seen && <section aria-label="What changes" aria-busy={diff.busy}><p role="status">What agents get changes like this: <strong><Counts counts={diff.data.counts} /></strong></p>
           <div class="preview"><ChangeList items={diff.data.changes} /></div></section>}
-        <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} />
         <p class="actions"><Button kind="danger" type="submit" disabled={call.busy || diff.busy || !diff.data || newest !== seen}>Roll back</Button><Button onClick={close}>Cancel</Button></p>
       </form>
     </FormDialog>

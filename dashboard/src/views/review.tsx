@@ -113,7 +113,7 @@ export function Say({ of, draft, head, review = null, item, opened = false, done
         <Button disabled={call.busy || !note.trim()} onClick={() => say("comment")}>Comment</Button>
         {!item && <Button disabled={call.busy} onClick={() => say("request")}>{askText(review)}</Button>}
         {!item && mayJudge(review) && seen === head && <>
-          <Button kind="primary" disabled={call.busy} onClick={() => say("approve")}>✓ Approve</Button>
+          <Button kind={review?.state === "requested" ? "primary" : "plain"} disabled={call.busy} onClick={() => say("approve")}>✓ Approve</Button>
           <Button kind="danger" disabled={call.busy} onClick={() => say("reject")}>✕ Reject</Button></>}
       </p>
       {!item && mayJudge(review) && seen !== head && <Unseen what="draft" see={() => setSeen(head)} />}

@@ -1,6 +1,6 @@
 // Signing in: by password, or with the OpenID provider if there is one.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiFault, get } from "../api/client.ts";
 import { fault, leaveToOther, me, other, reason, signIn } from "../api/session.ts";
 import { Button, Field } from "../components/basics.tsx";
@@ -34,6 +34,10 @@ export function SignInDialog(): JSX.Element {
 function Form({ username = "", over = false }: { username?: string; over?: boolean }): JSX.Element {
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
+  const box = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (!over) box.current?.querySelector("input")?.focus();
+  }, []);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
@@ -44,7 +48,7 @@ function Form({ username = "", over = false }: { username?: string; over?: boole
     });
   };
   return (
-    <form onSubmit={submit} class="stack">
+    <form ref={box} onSubmit={submit} class="stack">
       <Field label="User name" name="username" autocomplete="username" defaultValue={username} required />
       <Field label="Password" name="password" type="password" autocomplete="current-password" required problem={problem} />
       <Button kind="primary" type="submit" disabled={busy}>Sign in</Button>

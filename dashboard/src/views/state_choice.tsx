@@ -43,13 +43,15 @@ interface StateChoiceProps {
   onChange: (value: string, typed: boolean) => void;
   /** What no state is called; without it one must be chosen. */
   none?: string;
+  /** The state that is not offered. */
+  except?: string;
   problem?: string | undefined;
 }
 
-export function StateChoice({ of, label, value, publishes, onChange, none, problem }: StateChoiceProps): JSX.Element {
+export function StateChoice({ of, label, value, publishes, onChange, none, except, problem }: StateChoiceProps): JSX.Element {
   const [typed, setTyped] = useState<string | null>(null); // null: one of the list is chosen
   const typing = typed === "" || (typed !== null && typed === value); // another value has come from elsewhere
-  const states = [...(none ? [["", none] as const] : []), ...statesOf(of, publishes)];
+  const states = [...(none ? [["", none] as const] : []), ...statesOf(of, publishes).filter(([name]) => name !== except || name === value)];
   const known = states.some(([name]) => name === value);
   const publish = /^\d+$/.test(value) && !typing; // an old one, or one whose list is still being read
   const other = typing || !(known || publish);

@@ -70,7 +70,7 @@ function Form({ of, url }: { of: Of; url: string }): JSX.Element {
         <TextArea label="URLs or paths, one per line" value={text} onInput={type} rows={6} mono problem={call.faults.fields["urls"]} help={`At most ${count(MOST_URLS)}. A path, or a whole URL for rules with a host.`} />
         <div class="two">
           <StateChoice of={of} label="In the state" value={at} publishes={publishes} onChange={(value) => ask({ at: value }, true)} problem={call.faults.fields["at"]} />
-          <StateChoice of={of} label="Compare with" value={against} publishes={publishes} onChange={(value) => ask({ against: value }, true)} none="Nothing" />
+          <StateChoice of={of} label="Compare with" value={against} publishes={publishes} onChange={(value) => ask({ against: value }, true)} none="Nothing" except={at} />
         </div>
         <Refusal text={call.faults.text} still={call.still} />
         <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || urls.length === 0 || urls.length > MOST_URLS}>Test {plural(urls.length, "URL")}</Button></p>
