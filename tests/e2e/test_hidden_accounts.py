@@ -1,4 +1,4 @@
-"""What a refused login reveals of an account on the running service: nothing by its work, and nothing by its words where they are hidden."""
+"""A refused login on the running service reveals no account: not by its work, and not by its words where they are hidden."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -104,7 +104,7 @@ def test_each_refused_password_costs_one_hash_whatever_refuses_it(site: Site, wa
 
 @pytest.mark.parametrize("way", ["/auth/login", "/auth/session", "git"])
 def test_refused_passwords_have_one_answer_where_accounts_are_hidden(site: Site, way: str) -> None:
-    """Otherwise a login names what is no account, as the contract words it. Git is never told."""
+    """Otherwise a login names what is no account, as the contract words it. Git gets one answer."""
     found = {name: told(site.refused(way, *given)) for name, given in site.cases().items()}
     wrong = found.pop("wrong")
     assert wrong[0] == 401
