@@ -94,7 +94,7 @@ class DraftRecord:
 class Query:
     """A filter and sort: `text` in source, target or note (any case); exact `type`, `status`, `tag`; `change` or `none`.
 
-    `identity` is the source or path of the only record that is wanted.
+    `identity` is the source or path of the records that are wanted: several only where a push brought duplicates.
     """
 
     text: str = ""
@@ -219,8 +219,8 @@ def _wanted(file: CompiledFile, query: Query) -> Flags | None:
 
 
 def _identified(file: CompiledFile, identity: str) -> Flags:
-    found, place = bytearray(len(file.segment)), file.segment.position(identity_id(identity))
-    if place is not None:
+    found = bytearray(len(file.segment))
+    for place in file.segment.positions(identity_id(identity)):
         found[place] = 1
     return bytes(found)
 

@@ -160,4 +160,6 @@ def test_what_waits_for_the_caller_comes_first_however_old_it_is_and_the_rest_is
     assert {each["branch"] for page in pages for each in page["proposals"]} == {"z-asked", *others}
     assert [(page["draftsTotal"], page["proposalsTotal"]) for page in pages] == [(52, 52)] * 2
     assert [each["drafts"] for each in publisher.get(PATH)["items"]] == [52]
+    agent = world.holder(("redirect", "read"), namespace=place.namespace)
+    assert [each["drafts"] for each in agent.get(PATH)["items"]] == [None], "nor may it read the list of drafts"
     assert publisher.get(PATH, waitingOffset=52)["drafts"] == []

@@ -27,6 +27,7 @@ _IDLE_PATIENCE = 0.25  # seconds for one hash in idle time
 _BUSY_SECONDS = 5.0  # without another try in idle time, after there was too little
 _PATIENCE = 30.0  # seconds for one hash; on an idle machine it takes 0.03
 _ATTEMPTS = 2
+_END_SECONDS = 5.0  # for the end of the process, which computes its last hash first
 
 
 class HashProcess:
@@ -60,8 +61,10 @@ class HashProcess:
         """Send a question and return the answer; a hash changes nothing, so it may be asked for again."""
         line = json.dumps(question).encode() + b"\n"
         with self._turn:
+            if self._process is not None and self._process.poll() is not None:  # it was killed since the last hash
+                self._end()
             for _ in range(_ATTEMPTS):
-                with suppress(OSError, ValueError):  # the process was killed, now or since the last hash
+                with suppress(OSError, ValueError):  # the process was killed during this hash
                     answer: str | bool = json.loads(self._exchange(line))
                     return answer
                 self._end()
@@ -81,7 +84,11 @@ class HashProcess:
         if process is not None:
             with suppress(OSError):
                 _pipes(process)[0].close()  # its end of the input is its end
-            process.wait()
+            try:
+                process.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:  # it was stopped, or gets no core
+                process.kill()
+                process.wait()
             _pipes(process)[1].close()
 
 

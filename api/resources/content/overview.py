@@ -138,11 +138,11 @@ class Overview:
             return ""
 
     def _show_projects(self, shown: Sequence[_Shown]) -> list[dict[str, Any]]:
-        named = [self._store.drafts.names(each.namespace, each.name) for each, _, _ in shown]
+        named = [self._store.drafts.names(each.namespace, each.name) for each, *_ in shown]
         return [
             {
                 **json_views.project(each, drafts),
-                "drafts": len(drafts),
+                "drafts": len(drafts) if reads_history else None,
                 "agents": self._count_agents(each) if reads_agents else None,
                 "publishes": self._list_publishes(each) if reads_history else None,
             }

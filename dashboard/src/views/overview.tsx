@@ -143,7 +143,7 @@ function Card({ project, draft }: { project: Project; draft: Shown["drafts"][num
   const history = projectPath(project.namespace, project.name, "history");
   return (
     <li class="card">
-      <h3><a href={projectPath(project.namespace, project.name)}>{project.title ?? project.name}</a>{project.drafts === 1 ? <DraftState state={draft?.review?.state} conflicts={draft?.conflicts ?? 0} /> : project.drafts > 1 && <Badge tone="warn">{count(project.drafts)} drafts open</Badge>}</h3>
+      <h3><a href={projectPath(project.namespace, project.name)}>{project.title ?? project.name}</a>{project.drafts === 1 ? <DraftState state={draft?.review?.state} conflicts={draft?.conflicts ?? 0} /> : (project.drafts ?? 0) > 1 && <Badge tone="warn">{count(project.drafts ?? 0)} drafts open</Badge>}</h3>
       <p class="facts">
         <span>Publish {project.publishNumber}</span><code title={project.version}>{project.version.slice(0, 7)}</code>
         <span>{plural(project.redirects, "redirect")}</span><span>{plural(project.pages, "page")}</span>

@@ -5,7 +5,7 @@ Positions in a segment count from 0. Problems and places have no path, since the
 
 import re
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -196,8 +196,12 @@ class Segment:
 
     def position(self, record_id: str) -> int | None:
         """Return the position of the record with an id, the first one of duplicates; None if no record has it."""
+        return next(self.positions(record_id), None)
+
+    def positions(self, record_id: str) -> Iterator[int]:
+        """Yield the positions of all records with an id."""
         number = id_number(record_id)
-        return None if number is None else self.place_of(number)
+        return iter(()) if number is None else self._places_of(number)
 
     def has_any(self, ids: frozenset[int]) -> bool:
         """Tell whether a record has one of these ids."""
@@ -207,11 +211,15 @@ class Segment:
 
     def place_of(self, number: int) -> int | None:
         """Return the position of the record with an id, as a number."""
+        return next(self._places_of(number), None)
+
+    def _places_of(self, number: int) -> Iterator[int]:
         wanted, ids = array("Q", [number]).tobytes(), self.id_bytes
         at = ids.find(wanted)
-        while at % ID_BYTES and at > 0:  # across two ids
+        while at >= 0:
+            if at % ID_BYTES == 0:  # else it is across two ids
+                yield at // ID_BYTES
             at = ids.find(wanted, at + 1)
-        return None if at < 0 else at // ID_BYTES
 
     def record(self, position: int) -> Record:
         """Build one record, without the others."""

@@ -14,6 +14,7 @@ from gitstore.yamlfiles.dump import Layout, new_file
 from gitstore.yamlfiles.rule_file import load
 from tests.content.rules import redirects
 from tests.gitstore import written
+from tests.gitstore.fixtures import redirect
 
 
 def _tuple(segment: Segment) -> tuple[object, ...]:
@@ -47,6 +48,16 @@ def test_segment_keeps_the_records_of_the_file(made: tuple[Kind, list[object]], 
         assert [f"{number:016x}" for number in each.ids] == [record.id for record in read.records]
         assert each.problems == read.problems
     assert _tuple(load_segment(dump_segment(segment))) == _tuple(segment)
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=8), st.sampled_from("abcd"))
+def test_all_records_with_an_id_are_found(names: list[str], wanted: str) -> None:
+    """A push can bring a source more than once in a file."""
+    rules = [redirect(f"/{name}") for name in names]
+    segment = compile_segment(new_file(Kind.REDIRECTS, rules))
+    found = list(segment.positions(redirect(f"/{wanted}").id))
+    assert found == [place for place, name in enumerate(names) if name == wanted]
+    assert segment.position(redirect(f"/{wanted}").id) == next(iter(found), None)
 
 
 @pytest.mark.parametrize(

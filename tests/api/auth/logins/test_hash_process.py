@@ -139,6 +139,27 @@ def test_a_process_that_was_killed_is_replaced(process: HashProcess) -> None:
     assert process.pid != first
 
 
+def test_one_that_was_killed_since_the_last_hash_costs_no_attempt(
+    process: HashProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hash_process, "_ATTEMPTS", 1)
+    process.verify(STORED, "wrong")
+    os.kill(process.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert process.verify(STORED, "correct horse battery")
+
+
+def test_one_that_is_stopped_delays_the_end_of_its_worker_for_a_bounded_time(
+    process: HashProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hash_process, "_END_SECONDS", 0.1)
+    process.verify(STORED, "wrong")
+    pid = process.pid
+    os.kill(pid, signal.SIGSTOP)
+    process.close()
+    assert not _is_running(pid)
+
+
 def test_signals_to_the_group_of_its_worker_do_not_end_it(process: HashProcess) -> None:
     process.verify(STORED, "wrong")
     first = process.pid
