@@ -127,6 +127,28 @@ def test_an_old_version_replaces_the_draft_that_was_shown_and_nothing_that_came_
     assert drafted(place) == {"/a": "/new"}
 
 
+def test_a_large_page_is_shown_by_its_differing_lines_with_a_way_to_the_rest(world: World, new_page: Opens) -> None:
+    """In the life of a page too, which showed the whole text twice for each publish."""
+    place = world.place()
+    lines = [f"Disallow: /folder/{number:05}/with/a/long/path\n" for number in range(8000)]  # some 300 kB
+    made = place.add_page("/robots.txt", "".join(lines))
+    place.publish()
+    content = "".join([*lines[:4000], "Disallow: /changed/\n", *lines[4001:]])
+    place.ask("PATCH", f"/draft/pages/{made['id']}", 200, json={"content": content})
+    place.publish()
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/history?path=%2Frobots.txt"))
+    newest, first = page.locator(".publishes > li").first, page.locator(".publishes > li").last
+    expect(newest.locator(".line.new .text")).to_have_text("Added: Disallow: /changed/")
+    expect(newest.locator(".line")).to_have_count(8)
+    expect(first.locator(".line")).to_have_count(400)
+    first.get_by_role("button", name="Show 2,000 more lines").press("Enter")
+    expect(first.locator(".line")).to_have_count(2400)
+    assert violations(page) == []
+    page.set_viewport_size({"width": 360, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def imported(place: Place, number: int) -> None:
     """Import redirects into the draft."""
     rows = "".join(f"BASIC\t/many/{each:04}\t/new\t301\n" for each in range(number))

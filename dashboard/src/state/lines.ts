@@ -21,10 +21,10 @@ export interface Differences {
 
 const CONTEXT = 3; // equal lines around a change
 const MOST_STEPS = 600; // changed lines that are looked for one by one; texts that differ in more are shown one after the other
-const MOST_SHOWN = 400; // lines of a difference
+export const MOST_LINES = 400; // lines of a difference that are shown at once
 
-/** Return what leads from one text to another, line by line. */
-export function compareLines(before: string, after: string): Differences {
+/** Return what leads from one text to another, line by line, in at most `most` lines. */
+export function compareLines(before: string, after: string, most = MOST_LINES): Differences {
   const [old, now] = [linesOf(before), linesOf(after)];
   let start = 0;
   while (start < Math.min(old.length, now.length) && old[start] === now[start]) start++;
@@ -44,7 +44,7 @@ export function compareLines(before: string, after: string): Differences {
   }
   const [was, is] = [before.endsWith("\n"), after.endsWith("\n")];
   const ending = was === is || !before || !after ? "" : is ? "added" : "removed";
-  return { ...blocksOf(lines), ending };
+  return { ...blocksOf(lines, most), ending };
 }
 
 /** Return the lines of a text. The line break at its end begins no line. */
@@ -109,7 +109,7 @@ function sorted(kinds: readonly Line["kind"][]): Line["kind"][] {
   return found.slice(0, -1);
 }
 
-function blocksOf(lines: readonly Line[]): { blocks: Block[]; more: number } {
+function blocksOf(lines: readonly Line[], most: number): { blocks: Block[]; more: number } {
   const near = new Uint8Array(lines.length);
   let reach = -1;
   lines.forEach(({ kind }, index) => {
@@ -125,7 +125,7 @@ function blocksOf(lines: readonly Line[]): { blocks: Block[]; more: number } {
     if (!near[index]) {
       if (typeof last === "number") blocks[blocks.length - 1] = last + 1;
       else blocks.push(1);
-    } else if (shown === MOST_SHOWN) {
+    } else if (shown === most) {
       if (line.kind !== "same") more++;
     } else {
       shown++;

@@ -1,11 +1,14 @@
 // Two values of a field, so that one sees what differs: long texts line by line, short ones with the differing part marked.
 import type { JSX } from "preact";
-import { compareLines, differingMiddle, type Line } from "../state/lines.ts";
+import { useMemo, useState } from "preact/hooks";
+import { Button } from "../components/basics.tsx";
+import { compareLines, differingMiddle, MOST_LINES, type Line } from "../state/lines.ts";
 import { count, plural, reveal } from "../state/words.ts";
 import { New, Old, shownValue } from "./replace.tsx";
 
 const SIGNS = { same: ["\u00a0", ""], old: ["−", "Removed: "], new: ["+", "Added: "] } as const;
 const ENDINGS = { added: "A line break is added at its end.", removed: "The line break at its end is removed." };
+const STEP = 2000; // lines that are added on request
 const RETURN = /\r/g;
 
 const isText = (value: unknown): value is string => typeof value === "string";
@@ -38,7 +41,8 @@ export function Marked({ value, other }: { value: unknown; other: unknown }): JS
 
 /** Show what leads from one text to another, line by line, with the lines around it. */
 export function Lines({ old, now }: { old: string; now: string }): JSX.Element {
-  const { blocks, more, ending } = compareLines(old, now);
+  const [most, setMost] = useState(MOST_LINES);
+  const { blocks, more, ending } = useMemo(() => compareLines(old, now, most), [old, now, most]);
   const returns = (old.match(RETURN) ?? []).length !== (now.match(RETURN) ?? []).length;
   const shown = (text: string): string => (returns ? text.replace(RETURN, "␍") : text.replace(RETURN, ""));
   return (
@@ -46,7 +50,7 @@ export function Lines({ old, now }: { old: string; now: string }): JSX.Element {
       {blocks.map((block, index) => (typeof block === "number"
         ? <p key={index} class="left-out">{plural(block, "equal line")}</p>
         : block.map((line, at) => <Row key={`${index} ${at}`} line={line} text={shown(line.text)} other={partnerOf(block, at)} />)))}
-      {more > 0 && <p class="left-out">{count(more)} more changed {more === 1 ? "line" : "lines"}</p>}
+      {more > 0 && <p class="left-out">{count(more)} more changed {more === 1 ? "line" : "lines"} <Button onClick={() => setMost(most + STEP)}>Show {more > STEP ? `${count(STEP)} more lines` : "the rest"}</Button></p>}
       {ending && <p class="left-out">{ENDINGS[ending]}</p>}
     </div>
   );

@@ -14,6 +14,7 @@ import { useLoad } from "../state/load.ts";
 import { isAbout, isAboutDraft, keyOf, may, nameProblem, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place, withQuery } from "../state/router.ts";
 import { ChangeList, Counts, Files, SIGNS, worded } from "./changes.tsx";
+import { Difference } from "./differences.tsx";
 import { Watch } from "./publish.tsx";
 import { New, Old } from "./replace.tsx";
 import { StateChoice, usePublishes } from "./state_choice.tsx";
@@ -59,6 +60,14 @@ function regexOf({ fields }: Publish, name: string, side: "old" | "new"): JSX.El
   return name === "source" && isRegex(type?.[side] as string | null) ? <Source text={String(source?.[side])} type="REGEX" /> : undefined;
 }
 
+/** What a publish has made of a field: a long text line by line, so that a large page is not shown whole for each publish. */
+function FieldChange({ publish, name, pair: { old, new: now } }: { publish: Publish; name: string; pair: Pair }): JSX.Element {
+  const colours = regexOf(publish, name, "old") ?? regexOf(publish, name, "new");
+  const only = publish.change === "added" ? "new" : publish.change === "removed" ? "old" : undefined;
+  if (!colours) return <span class="field-change">{name} <Difference old={worded(name, old)} now={worded(name, now)} only={only} /></span>;
+  return <span>{name} <Old value={worded(name, old)}>{regexOf(publish, name, "old")}</Old> <New value={worded(name, now)}>{regexOf(publish, name, "new")}</New></span>;
+}
+
 function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.Element {
   const [tone, sign] = SIGNS[publish.change ?? ""] ?? [];
   return (
@@ -76,7 +85,7 @@ function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.El
         {publish.publishedBy !== publish.author && <span>published by <bdi>{person(publish.publishedBy)}</bdi></span>}
         {publish.signedBy && <Badge tone="good">✓ Signed</Badge>}<Counts counts={publish.changes} />
       </p>
-      {tone && <p class="facts"><Badge tone={tone}>{sign}</Badge>{Object.entries((publish.fields ?? {}) as Record<string, Pair>).map(([name, pair]) => <span key={name}>{name} <Old value={worded(name, pair.old)}>{regexOf(publish, name, "old")}</Old> <New value={worded(name, pair.new)}>{regexOf(publish, name, "new")}</New></span>)}</p>}
+      {tone && <div class="facts"><Badge tone={tone}>{sign}</Badge>{Object.entries((publish.fields ?? {}) as Record<string, Pair>).map(([name, pair]) => <FieldChange key={name} publish={publish} name={name} pair={pair} />)}</div>}
     </li>
   );
 }
