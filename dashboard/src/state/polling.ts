@@ -24,7 +24,8 @@ export function usePolling({ busy, reload }: Pick<Loaded<unknown>, "busy" | "rel
     if (busy) last.begun = now;
     if (busy || sign === null) return;
     const pause = last.sign === sign && last.pause ? Math.min(last.pause * growth, longest) : first;
-    const due = now + Math.max(pause, REST * (now - last.begun));
+    // A read may take hours by the clock, where the machine slept meanwhile.
+    const due = now + Math.max(pause, Math.min(REST * (now - last.begun), longest));
     Object.assign(last, { sign, pause });
     let timer = 0;
     const wait = (): void => {
