@@ -9,13 +9,13 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Any, NoReturn
 
 from api.auth.logins.passwords import HashingHere
@@ -25,6 +25,9 @@ from api.errors import Unavailable
 NICENESS = 5
 _IDLE_PATIENCE = 0.25  # seconds for one hash in idle time
 _BUSY_SECONDS = 5.0  # without another try in idle time, after there was too little
+_MOST_BYTES = (
+    1 << 16
+)  # of a question and an answer: a password has 1 KiB, and JSON may write six bytes for each of its characters
 _PATIENCE = 30.0  # seconds for one hash; on an idle machine it takes 0.03
 _ATTEMPTS = 2
 _END_SECONDS = 5.0  # for the end of the process, which computes its last hash first
@@ -109,51 +112,69 @@ class IdleTime:
     """The time that nothing else on the machine wants: work in it delays nothing else, not even for one turn of the scheduler.
 
     A process of that class cannot leave it again without a privilege
-    (https://man7.org/linux/man-pages/man7/sched.7.html), and waits without an end where all cores are busy. So each work has
-    a copy of this process of its own, which is ended if it takes too long.
+    (https://man7.org/linux/man-pages/man7/sched.7.html), and waits without an end where all cores are busy. So a copy of this
+    process works there, which is ended if it takes too long; then this process works itself, for a while without another try.
+    It must have no threads.
     """
 
-    def __init__(self, patience: float = _IDLE_PATIENCE, busy_seconds: float = _BUSY_SECONDS) -> None:
+    def __init__(
+        self, work: Callable[[bytes], bytes], patience: float = _IDLE_PATIENCE, busy_seconds: float = _BUSY_SECONDS
+    ) -> None:
+        self._work = work
         self._patience = patience
         self._busy_seconds = busy_seconds
         self._busy_until = 0.0
+        self._copy: tuple[int, socket.socket] | None = None
 
-    def run(self, work: Callable[[], bytes]) -> bytes:
-        """Return what the work returns, from idle time if there is enough of it; this process must have no threads."""
+    def run(self, question: bytes) -> bytes:
+        """Return what the work returns for a question, from idle time if there is enough of it."""
         if time.monotonic() < self._busy_until:
-            return work()
-        found = self._try(work)
+            return self._work(question)
+        found = b""
+        with suppress(OSError):  # no process could be forked, or it was killed
+            found = self._ask(question)
         if not found:
+            self._end()
             self._busy_until = time.monotonic() + self._busy_seconds
-        return found or work()
+        return found or self._work(question)
 
-    def _try(self, work: Callable[[], bytes]) -> bytes:
-        reader, writer = os.pipe()
-        try:
-            pid = os.fork()
-        except OSError:  # too many processes, or no memory
-            os.close(reader)
-            os.close(writer)
-            return b""
-        if pid == 0:
-            _answer_when_idle(work, writer)
-        os.close(writer)
-        try:
-            is_done = select.select([reader], [], [], self._patience)[0]
-            return os.read(reader, select.PIPE_BUF) if is_done else b""
-        finally:
-            os.close(reader)
-            os.kill(pid, signal.SIGKILL)
+    def _ask(self, question: bytes) -> bytes:
+        _, connection = self._copy = self._copy or self._start()
+        connection.send(question)
+        is_done = select.select([connection], [], [], self._patience)[0]
+        return connection.recv(_MOST_BYTES) if is_done else b""
+
+    def _start(self) -> tuple[int, socket.socket]:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                pid = os.fork()
+            except OSError:  # too many processes, or no memory
+                ours.close()
+                raise
+            if pid == 0:
+                ours.close()
+                _work_when_idle(theirs, self._work)
+        return pid, ours
+
+    def _end(self) -> None:
+        copy, self._copy = self._copy, None
+        if copy:
+            pid, connection = copy
+            connection.close()
+            os.kill(pid, signal.SIGKILL)  # it may have been stopped, or have no core
             os.waitpid(pid, 0)
 
 
-def _answer_when_idle(work: Callable[[], bytes], writer: int) -> NoReturn:
+def _work_when_idle(connection: socket.socket, work: Callable[[bytes], bytes]) -> NoReturn:
+    """Answer questions in idle time, until the process that was copied ends."""
     try:
-        for number in (0, 1):  # those of this process: who waits for its answer sees at once if it is killed
+        for number in (0, 1):  # those of that process: who waits for its answer sees at once if it is killed
             os.close(number)
         with suppress(OSError):  # a sandbox may refuse it: then with the priority of the process
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-        os.write(writer, work())
+        while question := connection.recv(_MOST_BYTES):
+            connection.send(work(question))
     finally:
         os._exit(0)
 
@@ -163,14 +184,14 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # sent to a whole group; the worker has logins to finish
         signal.signal(number, signal.SIG_IGN)
     os.nice(NICENESS)
-    idle_time = IdleTime()
+    idle_time = IdleTime(_answer)
     for line in sys.stdin.buffer:
-        sys.stdout.buffer.write(idle_time.run(partial(_answer, line)) + b"\n")
+        sys.stdout.buffer.write(idle_time.run(line) + b"\n")
         sys.stdout.buffer.flush()
 
 
 def _answer(line: bytes) -> bytes:
-    """Return the answer to a question, in fewer bytes than a pipe takes at once."""
+    """Return the answer to a question."""
     question, here = json.loads(line), HashingHere()
     found = here.verify(**question) if "stored" in question else here.hash(question["password"])
     return json.dumps(found).encode()

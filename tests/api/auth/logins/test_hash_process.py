@@ -1,12 +1,15 @@
 """The process that hashes passwords: the same answers as here, at a low priority, and replaced if it was killed."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,14 +64,16 @@ def test_work_is_done_in_idle_time_as_long_as_there_is_enough_of_it() -> None:
 import os
 from api.auth.logins.hash_process import IdleTime
 
-def work():
-    return f"{os.sched_getscheduler(0)} {os.getpid() == mine}".encode()
+def work(question):
+    return question + f" {os.sched_getscheduler(0)} {os.getpid() == mine}".encode()
 
 mine = os.getpid()
-idle_time = IdleTime(patience=30)
-print([idle_time.run(work).decode() for _ in range(3)])
+idle_time = IdleTime(work, patience=30)
+print([idle_time.run(question).decode() for question in (b"a", b"b\\n", b"c" * 9000)] == [
+    f"{question} {os.SCHED_IDLE} False" for question in ("a", "b\\n", "c" * 9000)
+])
 """
-    assert _run(script) == str([f"{os.SCHED_IDLE} False"] * 3)
+    assert _run(script) == "True"
 
 
 def test_where_no_idle_time_is_left_work_is_done_at_once_and_for_a_while_not_tried_there() -> None:
@@ -76,7 +81,7 @@ def test_where_no_idle_time_is_left_work_is_done_at_once_and_for_a_while_not_tri
 import os, signal
 from api.auth.logins.hash_process import IdleTime
 
-def work():
+def work(question):
     if os.getpid() != mine:
         signal.pause()  # as on a machine whose cores are all taken
     return b"done here"
@@ -84,14 +89,17 @@ def work():
 mine, forks = os.getpid(), []
 fork = os.fork
 os.fork = lambda: forks.append(fork()) or forks[-1]
-idle_time = IdleTime(patience=0.1, busy_seconds=600)
-print([idle_time.run(work).decode() for _ in range(3)], len(forks))
+idle_time = IdleTime(work, patience=0.1, busy_seconds=600)
+print([idle_time.run(b"x").decode() for _ in range(3)], len(forks))
+idle_time = IdleTime(work, patience=0.1, busy_seconds=0)
+print([idle_time.run(b"x").decode() for _ in range(3)], len(forks))
 try:
     os.waitpid(-1, os.WNOHANG)
 except ChildProcessError:
     print("no process is left")
 """
-    assert _run(script) == f"{['done here'] * 3} 1\nno process is left"
+    done = ["done here"] * 3
+    assert _run(script) == f"{done} 1\n{done} 4\nno process is left"
 
 
 @pytest.mark.parametrize("fault", ["raise OSError(11, 'no more')", "os._exit(1)", "raise ValueError"])
@@ -100,7 +108,7 @@ def test_a_copy_that_fails_costs_no_answer(fault: str) -> None:
 import os
 from api.auth.logins.hash_process import IdleTime
 
-def work():
+def work(question):
     if os.getpid() != mine:
         {fault}
     return b"done here"
@@ -109,23 +117,54 @@ def no_fork():
     raise OSError(11, "no more")
 
 mine = os.getpid()
-print(IdleTime(patience=30).run(work).decode())
+print(IdleTime(work, patience=30).run(b"x").decode())
 os.fork = no_fork
-print(IdleTime(patience=30).run(work).decode())
+print(IdleTime(work, patience=30).run(b"x").decode())
 """
     assert _run(script) == "done here\ndone here"
 
 
-def test_one_that_is_killed_during_a_hash_is_noticed_at_once(process: HashProcess) -> None:
+def test_a_copy_that_was_killed_since_the_last_hash_costs_no_answer_and_is_replaced() -> None:
+    script = """
+import os, signal
+from api.auth.logins.hash_process import IdleTime
+
+mine = os.getpid()
+idle_time = IdleTime(lambda question: str(os.getpid()).encode(), patience=30, busy_seconds=0)
+first = int(idle_time.run(b"x"))
+os.kill(first, signal.SIGKILL)
+found = [int(idle_time.run(b"x")) for _ in range(2)]
+print(first != mine, found[0] == mine, found[1] not in (first, mine))
+"""
+    assert _run(script) == "True True True"
+
+
+def test_a_copy_ends_with_the_process_whatever_ends_that(process: HashProcess) -> None:
     process.verify(STORED, "wrong")
+    (copy,) = _copies(process)
+    os.kill(process.pid, signal.SIGKILL)
+    wait_until(lambda: not _is_running(copy), 30, "the copy to end")
+
+
+def test_one_that_is_killed_during_a_hash_is_noticed_at_once(
+    process: HashProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process.verify(STORED, "wrong")
+    (copy,) = _copies(process)
+    assert os.sched_getscheduler(copy) == os.SCHED_IDLE
+    os.kill(copy, signal.SIGSTOP)
+    is_asked, wait = threading.Event(), select.select
+
+    def select_after_asking(*given: Any) -> Any:
+        is_asked.set()
+        return wait(*given)
+
+    monkeypatch.setattr(select, "select", select_after_asking)
     with ThreadPoolExecutor(1) as pool:
-        copy = 0
-        while not copy:
-            answer = pool.submit(process.verify, STORED, "correct horse battery")
-            while not answer.done() and not copy:
-                copy = _stop_idle_copy(process.pid)
-        os.kill(process.pid, signal.SIGKILL)
         try:
+            answer = pool.submit(process.verify, STORED, "correct horse battery")
+            assert is_asked.wait(60)
+            os.kill(process.pid, signal.SIGKILL)
             assert answer.result(timeout=20), "the copy holds no end of the pipes"
         finally:
             os.kill(copy, signal.SIGKILL)
@@ -216,16 +255,10 @@ def _run(script: str) -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
 
-def _stop_idle_copy(pid: int) -> int:
-    """Stop the copy of a process that computes in idle time and return its id; 0 if there is none at this moment."""
-    try:
-        for number in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split():
-            if os.sched_getscheduler(int(number)) == os.SCHED_IDLE:
-                os.kill(int(number), signal.SIGSTOP)
-                return int(number)
-    except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
-        pass
-    return 0
+def _copies(process: HashProcess) -> list[int]:
+    """Return the ids of the processes that compute in idle time for a process: one, after its first hash."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii")
+    return [int(number) for number in children.split()]
 
 
 def _is_running(pid: int) -> bool:
