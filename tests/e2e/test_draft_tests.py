@@ -40,7 +40,7 @@ def test_wrong_tests_are_refused_by_their_place(place: Place) -> None:
         for method in ("PUT", "POST"):
             refused = place.refused(method, "/draft/tests", 422, "invalid_body", json={"tests": tests})
             assert [each["pointer"] for each in refused["problems"]] == [pointer]
-    place.refused("PUT", "/draft/tests", 409, "stale_draft", json={"tests": [], "head": "0" * 40})
+    place.refused("PUT", "/draft/tests", 409, "stale_draft", json={"tests": [], "head": "1" * 40})
     assert place.get("/draft")["head"] is None
 
 
