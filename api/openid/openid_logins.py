@@ -118,12 +118,12 @@ class OpenIdLogins:
         """Ask the provider if it is time for that; False if the session has ended by the answer."""
         claimed_at = self.clock()
         found = await run_in_thread(self._claim_check, session, claimed_at)
-        if found is not None and found.issuer != self.config.issuer:
-            return (
-                True  # its tokens are nothing for the present provider, and the refresh that follows ends the session
-            )
-        token = self._unseal_refresh(found) if found else ""
-        if found is None or not token:
+        if (
+            found is None or found.issuer != self.config.issuer
+        ):  # one of another provider ends by the refresh that follows
+            return True
+        token = self._unseal_refresh(found)
+        if not token:
             return True
         is_admitted, rest = None, timedelta()
         try:

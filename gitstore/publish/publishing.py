@@ -14,9 +14,10 @@ from gitstore.drafts.drafts import (
     end_draft,
     project_tree,
     read_draft,
+    require_head,
 )
 from gitstore.drafts.selection import select
-from gitstore.errors import NotFound, NothingToPublish, StaleDraft, StaleVersion
+from gitstore.errors import NotFound, NothingToPublish, StaleVersion
 from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author, CommitInfo
 from gitstore.git.transaction import Transaction
@@ -188,16 +189,10 @@ def _find_repeated_or_raise(
     compiler: Compiler, transaction: Transaction, state: DraftState, request: PublishRequest
 ) -> PublishResult:
     """Return the publish that merged the head in the request."""
-    name = request.name
-    if not request.head:
-        raise NothingToPublish(f"The project {name.project} has no draft {name.draft}; nothing to publish.")
-    found = _find_repeated(compiler, transaction, state, request)
-    if found:
+    if found := _find_repeated(compiler, transaction, state, request):
         return found
-    where = f"is at {state.head}" if state.head else "does not exist"
-    raise StaleDraft(
-        f"The draft {name.draft} {where}; the request expects {request.head[:40]}. Read it again, then retry."
-    )
+    require_head(state, request.head)
+    raise NothingToPublish(f"The project {request.name.project} has no draft {request.name.draft}; nothing to publish.")
 
 
 def _find_repeated(

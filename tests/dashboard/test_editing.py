@@ -592,6 +592,20 @@ def test_one_change_or_all_are_discarded(world: World, new_page: Opens) -> None:
     assert drafted(place) == {}
 
 
+def test_changes_are_discarded_though_what_undo_needs_cannot_be_read_afterwards(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a")
+    place.add("/b")
+    page = new_page(refused=503)
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.route("**/version", lambda route: route.fulfill(status=503, json={"error": "busy", "message": "Busy."}))
+    page.get_by_role("button", name="Discard the change of /a").click()
+    expect(page.get_by_text("1 change discarded.")).to_be_visible()
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+    expect(page.locator(".change")).to_have_count(1)
+    assert drafted(place) == {"/b": "/new"}
+
+
 def test_a_source_is_checked_before_a_target_is_typed(world: World, new_page: Opens) -> None:
     place = world.place()
     place.published("/a")

@@ -235,8 +235,8 @@ def test_what_has_just_happened_covers_no_button_of_a_dialog(world: World, new_p
         bottom = dialog.get_by_role("button", name="Done").evaluate("(button) => button.getBoundingClientRect().bottom")
         page.set_viewport_size({"width": 400, "height": round(bottom) + 45})
     dialog.get_by_role("button", name="Copy the token").click()
-    told = dialog.get_by_role("log").get_by_text("The browser does not allow copying here.")
-    expect(told).to_be_in_viewport()
+    said = dialog.get_by_role("log").get_by_text("The browser does not allow copying here.")
+    expect(said).to_be_in_viewport()
     assert dialog.evaluate(COVERED) == []
 
 

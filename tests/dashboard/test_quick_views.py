@@ -126,12 +126,12 @@ def test_nothing_that_was_read_is_shown_to_the_next_person(world: World, new_pag
 
 
 # What a view says while it reads, and whether that is seen in the frame in which it comes.
-WATCH = """window.told = [];
+WATCH = """window.seen = [];
 new MutationObserver(() => {
   for (const each of document.querySelectorAll("main p, dialog p")) {
     if (/^(Reading|Comparing|Looking)/.test(each.textContent) && !each.seen) {
       each.seen = true;
-      window.told.push([each.textContent, getComputedStyle(each).visibility]);
+      window.seen.push([each.textContent, getComputedStyle(each).visibility]);
     }
   }
 }).observe(document, { childList: true, subtree: true });"""
@@ -157,5 +157,5 @@ def test_what_is_read_is_told_only_if_it_takes_a_while(world: World, new_page: O
     with held(page, re.compile(calls)):
         page.goto(view(place, part.replace("ID", rule)))
         expect(page.get_by_text(text)).to_be_visible()
-        assert page.evaluate("window.told") == [[text, "hidden"]]
+        assert page.evaluate("window.seen") == [[text, "hidden"]]
     expect(page.get_by_text(text)).to_have_count(0)

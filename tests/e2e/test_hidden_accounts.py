@@ -105,7 +105,7 @@ def test_each_refused_password_costs_one_hash_whatever_refuses_it(site: Site, wa
 @pytest.mark.parametrize("way", ["/auth/login", "/auth/session", "git"])
 def test_refused_passwords_have_one_answer_where_accounts_are_hidden(site: Site, way: str) -> None:
     """Otherwise a login names what is no account, as the contract words it. Git gets one answer."""
-    found = {name: told(site.refused(way, *given)) for name, given in site.cases().items()}
+    found = {name: shown(site.refused(way, *given)) for name, given in site.cases().items()}
     wrong = found.pop("wrong")
     assert wrong[0] == 401
     if site.is_hiding or way == "git":
@@ -123,11 +123,11 @@ def test_a_person_of_the_provider_is_told_that_there_is_no_account(site: Site) -
         with browsing(site.world.service) as browser:
             answer = browser.login(site.provider)
         assert (answer.status_code, answer.json()["error"]) == (403, "user_not_exist")
-        found.append(told(answer))
+        found.append(shown(answer))
     assert found[0] == found[1]
 
 
-def told(answer: httpx.Response) -> tuple[int, bytes, list[tuple[str, str]]]:
+def shown(answer: httpx.Response) -> tuple[int, bytes, list[tuple[str, str]]]:
     """Return all that an answer tells its client, but for the time and the id of the request."""
     headers = [(name, value) for name, value in answer.headers.multi_items() if name not in {"date", "x-request-id"}]
     return answer.status_code, answer.content, headers

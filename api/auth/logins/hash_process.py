@@ -9,25 +9,18 @@ import json
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any
 
+from api.auth.logins.idle_time import IdleTime
 from api.auth.logins.passwords import HashingHere
 from api.errors import Unavailable
 
 # As that of the jobs: on a machine without an idle core, hashing still gets a quarter of what a worker gets.
 NICENESS = 5
-_IDLE_PATIENCE = 0.25  # seconds for one hash in idle time
-_BUSY_SECONDS = 5.0  # without another try in idle time, after there was too little
-_MOST_BYTES = (
-    1 << 16
-)  # of a question and an answer: a password has 1 KiB, and JSON may write six bytes for each of its characters
 _PATIENCE = 30.0  # seconds for one hash; on an idle machine it takes 0.03
 _ATTEMPTS = 2
 _END_SECONDS = 5.0  # for the end of the process, which computes its last hash first
@@ -106,77 +99,6 @@ def _start() -> subprocess.Popen[bytes]:
 
 def _pipes(process: subprocess.Popen[bytes]) -> tuple[Any, Any]:
     return process.stdin, process.stdout
-
-
-class IdleTime:
-    """The time that nothing else on the machine wants: work in it delays nothing else, not even for one turn of the scheduler.
-
-    A process of that class cannot leave it again without a privilege
-    (https://man7.org/linux/man-pages/man7/sched.7.html), and waits without an end where all cores are busy. So a copy of this
-    process works there, which is ended if it takes too long; then this process works itself, for a while without another try.
-    It must have no threads.
-    """
-
-    def __init__(
-        self, work: Callable[[bytes], bytes], patience: float = _IDLE_PATIENCE, busy_seconds: float = _BUSY_SECONDS
-    ) -> None:
-        self._work = work
-        self._patience = patience
-        self._busy_seconds = busy_seconds
-        self._busy_until = 0.0
-        self._copy: tuple[int, socket.socket] | None = None
-
-    def run(self, question: bytes) -> bytes:
-        """Return what the work returns for a question, from idle time if there is enough of it."""
-        if time.monotonic() < self._busy_until:
-            return self._work(question)
-        found = b""
-        with suppress(OSError):  # no process could be forked, or it was killed
-            found = self._ask(question)
-        if not found:
-            self._end()
-            self._busy_until = time.monotonic() + self._busy_seconds
-        return found or self._work(question)
-
-    def _ask(self, question: bytes) -> bytes:
-        _, connection = self._copy = self._copy or self._start()
-        connection.send(question)
-        is_done = select.select([connection], [], [], self._patience)[0]
-        return connection.recv(_MOST_BYTES) if is_done else b""
-
-    def _start(self) -> tuple[int, socket.socket]:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            try:
-                pid = os.fork()
-            except OSError:  # too many processes, or no memory
-                ours.close()
-                raise
-            if pid == 0:
-                ours.close()
-                _work_when_idle(theirs, self._work)
-        return pid, ours
-
-    def _end(self) -> None:
-        copy, self._copy = self._copy, None
-        if copy:
-            pid, connection = copy
-            connection.close()
-            os.kill(pid, signal.SIGKILL)  # it may have been stopped, or have no core
-            os.waitpid(pid, 0)
-
-
-def _work_when_idle(connection: socket.socket, work: Callable[[bytes], bytes]) -> NoReturn:
-    """Answer questions in idle time, until the process that was copied ends."""
-    try:
-        for number in (0, 1):  # those of that process: who waits for its answer sees at once if it is killed
-            os.close(number)
-        with suppress(OSError):  # a sandbox may refuse it: then with the priority of the process
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-        while question := connection.recv(_MOST_BYTES):
-            connection.send(work(question))
-    finally:
-        os._exit(0)
 
 
 def main() -> None:

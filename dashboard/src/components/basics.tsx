@@ -117,7 +117,7 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   return <button type="button" class="copy" aria-label={`${label}: ${text.slice(0, 80)}`} title={label} onClick={() => copyText(text)} />;
 }
 
-/** What is being read, told only where that takes a while. */
+/** What is being read, shown only where that takes a while. */
 export function Reading({ children }: { children: string }): JSX.Element {
   return <p class="quiet reading">{children} …</p>;
 }

@@ -26,10 +26,13 @@ export async function discardChanges(of: Of, draft: string, head: string, change
   const done = await post(`${P}/draft/revert`, { path: of, query: { draft }, body: { ids: changes.map((each) => each.id), head } });
   noteStep(head, done.head);
   if (many) return undefined;
-  const [after, version] = await Promise.all([
+  const looks = Promise.all([
     Promise.all(changes.map(async (each) => (each.change === "added" ? null : read(of, each)))),
     get(`${P}/version`, { path: of }),
   ]);
+  const seen = await looks.catch(() => null);
+  if (!seen) return undefined; // they are discarded: only Undo is missing
+  const [after, version] = seen;
   const discarded = changes.map((change, index) => ({ change, before: before[index] ?? null, after: after[index] ?? null }));
   return () => void putBack(of, discarded, version).catch((ex: unknown) => tellRefused(ex, "Look at the draft before you change it again."));
 }

@@ -30,7 +30,7 @@ export default function Overview(): JSX.Element {
   );
 }
 
-/** What tells how far agents are that still take a publish; null if none does. Those that fail are told of by events. */
+/** A sign that differs with how far agents have taken a publish; null if none still takes one. Events report those that fail. */
 function movesOf(items: readonly Project[]): string | null {
   const moves = items.filter(({ agents, publishedAt }) => agents && (agents.online === 0 ? Date.now() - Date.parse(publishedAt) < FRESH : agents.behind > agents.failing));
   return moves.length > 0 ? JSON.stringify(moves.map(({ version, agents }) => [version, agents?.online, agents?.current, agents?.failing])) : null;

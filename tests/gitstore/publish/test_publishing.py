@@ -3,7 +3,7 @@
 import pytest
 
 from content.records.vocabulary import Kind, RedirectType
-from gitstore.drafts.drafts import DraftName
+from gitstore.drafts.drafts import NO_DRAFT, DraftName
 from gitstore.drafts.edits import Delete, Edit, Put, etag_of
 from gitstore.errors import (
     ApprovalRequired,
@@ -46,8 +46,11 @@ def test_published_is_what_a_clone_holds(place: Place) -> None:
 def test_publish_without_a_draft_is_refused(place: Place) -> None:
     """The error is NothingToPublish, and no ref moves."""
     tip = place.tip
-    with pytest.raises(NothingToPublish):
-        place.publish()
+    for head in ("", NO_DRAFT):
+        with pytest.raises(NothingToPublish, match="no draft"):
+            place.publish(head=head)
+    with pytest.raises(StaleDraft, match="does not exist"):
+        place.publish(head="1" * 40)
     assert place.tip == tip
 
 

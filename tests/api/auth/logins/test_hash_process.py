@@ -62,7 +62,7 @@ def test_everything_else_on_the_machine_goes_first(process: HashProcess) -> None
 def test_work_is_done_in_idle_time_as_long_as_there_is_enough_of_it() -> None:
     script = """
 import os
-from api.auth.logins.hash_process import IdleTime
+from api.auth.logins.idle_time import IdleTime
 
 def work(question):
     return question + f" {os.sched_getscheduler(0)} {os.getpid() == mine}".encode()
@@ -79,7 +79,7 @@ print([idle_time.run(question).decode() for question in (b"a", b"b\\n", b"c" * 9
 def test_where_no_idle_time_is_left_work_is_done_at_once_and_for_a_while_not_tried_there() -> None:
     script = """
 import os, signal
-from api.auth.logins.hash_process import IdleTime
+from api.auth.logins.idle_time import IdleTime
 
 def work(question):
     if os.getpid() != mine:
@@ -106,7 +106,7 @@ except ChildProcessError:
 def test_a_copy_that_fails_costs_no_answer(fault: str) -> None:
     script = f"""
 import os
-from api.auth.logins.hash_process import IdleTime
+from api.auth.logins.idle_time import IdleTime
 
 def work(question):
     if os.getpid() != mine:
@@ -127,7 +127,7 @@ print(IdleTime(work, patience=30).run(b"x").decode())
 def test_a_copy_that_was_killed_since_the_last_hash_costs_no_answer_and_is_replaced() -> None:
     script = """
 import os, signal
-from api.auth.logins.hash_process import IdleTime
+from api.auth.logins.idle_time import IdleTime
 
 mine = os.getpid()
 idle_time = IdleTime(lambda question: str(os.getpid()).encode(), patience=30, busy_seconds=0)
