@@ -5,7 +5,7 @@ from api.http.routing import Route
 from api.interfaces import Dependencies
 from api.metrics.collector import MetricsCollector
 from api.resources.service.contract import Contract, Schemas
-from api.resources.service.dashboard import DashboardAssets, DashboardStart, DashboardView
+from api.resources.service.dashboard import DashboardAssets, DashboardEntry, DashboardStart, DashboardView
 from api.resources.service.health import Ping, Ready
 from api.resources.service.metrics import Metrics
 from api.resources.service.preview_page import PreviewPage
@@ -37,6 +37,7 @@ def _start_page(dependencies: Dependencies) -> object:
 def _dashboard_routes(dashboard: DashboardFiles | None) -> list[Route]:
     """Return the routes of the views, their files, and the licences of what is bundled."""
     return [
+        Route("/dashboard", DashboardEntry()),
         Route("/dashboard/{view:path}", DashboardView(dashboard and dashboard.page)),
         Route("/assets/{name}", DashboardAssets(dashboard.assets if dashboard else {})),
         Route("/licences", DashboardView(dashboard and dashboard.licences)),

@@ -244,6 +244,14 @@ def test_single_keys_are_shortcuts_until_they_are_switched_off(world: World, new
     expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
 
 
+def test_the_address_without_a_view_shows_the_overview(world: World, new_page: Opens) -> None:
+    page = new_page()
+    sign_in(page, world.user("admin"), "/dashboard")
+    for path in ("/dashboard", "/dashboard/"):
+        page.goto(path)
+        expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+
+
 def test_the_first_page_is_small_and_its_files_never_change(world: World, new_page: Opens) -> None:
     page = new_page()
     page.add_init_script("window.requestIdleCallback = () => 0")  # the other views, which wait for the first one

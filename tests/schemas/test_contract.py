@@ -111,6 +111,7 @@ ENDPOINTS = {
     "/git/{namespace}.git/git-upload-pack": "POST",
     "/git/{namespace}.git/git-receive-pack": "POST",
     "/": "GET",
+    "/dashboard": "GET",
     "/dashboard/{view}": "GET",
     "/assets/{name}": "GET",
     "/licences": "GET",

@@ -31,6 +31,16 @@ class DashboardStart:
             await self._others.on_get(req, resp)
 
 
+class DashboardEntry:
+    """The address that one types without a view."""
+
+    @public
+    async def on_get(self, _req: Request, resp: Response) -> None:
+        """Lead to the page at `/`: 303."""
+        resp.status = 303
+        resp.location = "/"
+
+
 class DashboardView:
     """A view of the dashboard by its address: the same page, which shows it."""
 

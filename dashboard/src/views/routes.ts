@@ -19,6 +19,7 @@ const ofProject = (part: string, name: string, load: Route["load"]): Route => ({
 
 export const ROUTES: readonly Route[] = [
   { pattern: "/", title: () => "Overview", load: () => import("./overview.tsx") },
+  { pattern: "/dashboard", title: () => "Overview", load: () => import("./overview.tsx") },
   { pattern: "/dashboard/overview", title: () => "Overview", load: () => import("./overview.tsx") },
   { pattern: "/dashboard/start", title: () => "First steps", load: () => import("./first_run.tsx") },
   ofProject("", "Redirects", () => import("./redirects.tsx")),

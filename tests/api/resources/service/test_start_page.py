@@ -61,6 +61,11 @@ def test_every_link_answers_a_browser() -> None:
         assert call(APP, "GET", target).status in {200, 204}, target
 
 
+def test_the_dashboard_without_a_view_leads_to_its_page() -> None:
+    answer = call(APP, "GET", "/dashboard", {"Accept": BROWSER})
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+
+
 @pytest.mark.parametrize("accept", ["", "*/*", "application/json", "text/plain"])
 def test_other_clients_get_json(accept: str) -> None:
     answer = call(APP, "GET", "/", {"Accept": accept} if accept else {})
