@@ -19,7 +19,7 @@ from api.http.guard.guard import Guard
 from api.http.guard.preview_guard import PreviewGuard
 from api.http.guard.rate_limits import RateLimits
 from api.http.request.proxy_headers import ProxyHeaders
-from api.http.request.request_body import RequestBody
+from api.http.request.request_body import CLOSE, AsgiEvent, RequestBody, Send
 from api.http.request_context import RequestContext
 from api.http.routing import AccessRouter, Route
 from api.http.source_check import SourceCheck
@@ -58,9 +58,26 @@ class Application(falcon.asgi.App[Any, Any]):
         if scope["type"] != "http" or scope["method"] in _BODILESS:
             await super().__call__(scope, receive, send)
             return
-        request_body = RequestBody(receive, self.body_timeout)
-        await super().__call__(scope, request_body, send)
+        request_body = RequestBody(receive, self.body_timeout, _body_size(scope))
+        await super().__call__(scope, request_body, partial(_send_announced, send, request_body))
         await request_body.drain()
+
+
+def _body_size(scope: AsgiEvent) -> int | None:
+    """Return the bytes of a request's body, None for one in chunks."""
+    fields = dict(scope["headers"])
+    return None if b"transfer-encoding" in fields else int(fields.get(b"content-length", 0))
+
+
+async def _send_announced(send: Send, body: RequestBody, event: AsgiEvent) -> None:
+    """Send an event of a response; announce the end of the connection where the body may stay unread.
+
+    Otherwise a proxy that has sent all of it puts the next request, of anyone, into the closing connection
+    (https://www.rfc-editor.org/rfc/rfc9112#section-9.6).
+    """
+    if event["type"] == "http.response.start" and body.may_outlast_drain:
+        event = {**event, "headers": [*event.get("headers", ()), CLOSE]}
+    await send(event)
 
 
 def _strip_origin(scope: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ has closed its side. No setting changes that. This class overrides two methods t
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from email.utils import formatdate
 from functools import lru_cache
@@ -18,14 +18,12 @@ from gunicorn.asgi.protocol import ASGIProtocol
 
 from api.http.fast_path import ONE_PIECE, PreparedResponse
 from api.http.request.client_presence import PRESENCE, ClientPresence
-from api.http.request.request_body import AsgiEvent, Receive
+from api.http.request.request_body import CLOSE, AsgiEvent, Receive, Send
 from api.http.walks import WALKS, Walks
 from api.server.backlog import Backlog
 from api.server.error_response import error_response
 from api.server.turns import PREPARED
 from api.server.write_deadline import WriteDeadline
-
-Send = Callable[[AsgiEvent], Awaitable[None]]
 
 MAX_HELD = 64 * 1024 * 1024
 """Bytes of requests sent ahead that one worker holds back; one connection holds what a single read may bring (256 KB)."""
@@ -211,14 +209,16 @@ class Connection(ASGIProtocol):
         """Call the application; while the worker ends, add `Connection: close` to the head of each response.
 
         A server announces the last response of a connection (https://www.rfc-editor.org/rfc/rfc9112#section-9.6); without
-        that, a client may send its next request into the closing connection. gunicorn 27.0.1 passes the header on, but does
-        not act on it: `_serve_http_request` does.
+        that, a client may send its next request into the closing connection. gunicorn 27.0.1 passes the header on, also
+        that of the application, but does not act on it: `_serve_http_request` does.
         """
 
         async def send_head_or_body(event: AsgiEvent) -> None:
-            if self.worker.ending and event["type"] == "http.response.start":
-                self._says_close = True
-                event = {**event, "headers": [*event.get("headers", ()), (b"connection", b"close")]}
+            if event["type"] == "http.response.start":
+                fields = event.get("headers", ())
+                if self.worker.ending and CLOSE not in fields:
+                    event = {**event, "headers": [*fields, CLOSE]}
+                self._says_close = CLOSE in event.get("headers", ())
             await send(event)
 
         scope[PRESENCE] = self._presence

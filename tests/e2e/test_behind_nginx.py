@@ -252,7 +252,8 @@ def test_a_request_beyond_what_a_refusal_reads_of_a_body_is_none(behind: Behind,
         body, length = chunk(padding) + chunks(hidden), CHUNKED
     head = (f"POST /{names.outer} HTTP/1.1".encode(), HOST, length)
     open_upstream(behind)
-    found = answers(behind.fronts.guide.exchange(b"\r\n".join(head) + b"\r\n\r\n" + body + request(names.last)))
+    sent = b"\r\n".join(head) + b"\r\n\r\n" + body + request(names.last, b"Connection: close")
+    found = answers(behind.fronts.guide.exchange(sent))
     assert found[0].status == 404
     check_victims(behind)
     check_logs(behind, f"large-{framing}")

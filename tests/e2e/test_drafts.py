@@ -345,6 +345,12 @@ def test_the_working_state_names_the_commit_that_it_was_read_at(place: Place) ->
     assert [each["path"] for each in found] == ["/robots.txt"]
 
 
+@pytest.mark.parametrize(("kind", "field"), [("redirects", "source"), ("pages", "path")])
+def test_an_empty_identity_is_refused(place: Place, kind: str, field: str) -> None:
+    refused = place.ask("GET", f"/draft/{kind}?{field}=", 400).json()
+    assert (refused["error"], refused["message"]) == ("bad_parameter", f"'{field}' is empty.")
+
+
 @pytest.mark.parametrize("query", ["sort=up", "type=EXACT", "status=303", "status=x", "change=moved"])
 def test_a_filter_that_cannot_be_is_400(place: Place, query: str) -> None:
     answer = place.root.send("GET", f"{place.path}/draft/redirects?{query}")

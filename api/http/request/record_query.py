@@ -2,8 +2,9 @@
 
 from falcon.asgi import Request
 
+from api.errors import bad_request
 from api.http.request.parameters import read_text, read_word
-from content.changes.diff import ChangeType
+from content.changes.diff import ChangeType, identity_field
 from content.records.vocabulary import STATUS_BY_WORD, Kind, PageType, RedirectType
 from gitstore.drafts.listing import SORTS, Query
 
@@ -20,3 +21,12 @@ def read_record_query(req: Request, kind: Kind) -> Query:
         change=read_word(req, "change", {each.value: each.value for each in ChangeType}) or "",
         sort=read_word(req, "sort", {word: word for word in SORTS}) or "file",
     )
+
+
+def read_identity(req: Request, kind: Kind) -> str | None:
+    """Read `source` of a redirect, or `path` of a page; None if it is missing, 400 if it is empty."""
+    name = identity_field(kind)
+    text = read_text(req, name)
+    if text is not None and not text:
+        raise bad_request(f"'{name}' is empty.", "bad_parameter")
+    return text

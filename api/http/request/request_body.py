@@ -10,6 +10,10 @@ from api.errors import ApiError, bad_request
 
 AsgiEvent = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[AsgiEvent]]
+Send = Callable[[AsgiEvent], Awaitable[None]]
+
+CLOSE = (b"connection", b"close")
+"""The header field by which a server announces that it closes the connection after the response."""
 
 MIN_RATE = 64 * 1024
 """Bytes a second at which a large body must arrive, in addition to the seconds of every body."""
@@ -27,11 +31,13 @@ class RequestBody:
     https://github.com/falconry/falcon/blob/4.4.0/falcon/asgi/app.py#L501
     """
 
-    __slots__ = ("_begun", "_complete", "_count", "_receive", "_seconds")
+    __slots__ = ("_begun", "_complete", "_count", "_receive", "_seconds", "_size")
 
-    def __init__(self, receive: Receive, seconds: float) -> None:
+    def __init__(self, receive: Receive, seconds: float, size: int | None) -> None:
         self._receive = receive
         self._seconds = seconds
+        self._size = size
+        """Bytes of the body; None if it comes in chunks."""
         self._begun: float | None = None
         self._count = 0
         self._complete = False
@@ -49,6 +55,11 @@ class RequestBody:
         if event["type"] == "http.disconnect":
             raise bad_request("The body broke off before its end.", "truncated_body")
         return event
+
+    @property
+    def may_outlast_drain(self) -> bool:
+        """True if `drain` may leave a part of the body unread, which ends the connection."""
+        return not self._complete and (self._size is None or self._size - self._count > LINGER_BYTES)
 
     async def _receive_in_time(self, begun: float) -> AsgiEvent:
         allowed = self._seconds + self._count / MIN_RATE

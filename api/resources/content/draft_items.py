@@ -11,13 +11,13 @@ from api.errors import ApiError
 from api.http.guard.access import author_of, grants_item, reads_drafts, require_drafts
 from api.http.guard.content_body import read_content
 from api.http.request.json_body import clear_fields
-from api.http.request.parameters import read_draft_name, read_text, read_window
-from api.http.request.record_query import read_record_query
+from api.http.request.parameters import read_draft_name, read_window
+from api.http.request.record_query import read_identity, read_record_query
 from api.http.response import json_views
 from api.http.response.paging import write_window
 from api.http.response.replies import etag_matches
 from api.runtime.jobs.background import run_in_thread
-from content.changes.diff import identity_field, item_kind
+from content.changes.diff import item_kind
 from content.records.record import record_of
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
@@ -42,8 +42,8 @@ class DraftItems:
         """Show a window of the draft's records, filtered and sorted; needs access to drafts."""
         require_drafts(req, self.resource_name, namespace, project)
         limit, offset = read_window(req)
-        name, identity = DraftName(project, read_draft_name(req)), read_text(req, identity_field(self._kind)) or ""
-        query = replace(read_record_query(req, self._kind), identity=identity)
+        name = DraftName(project, read_draft_name(req))
+        query = replace(read_record_query(req, self._kind), identity=read_identity(req, self._kind) or "")
         known = partial(_matches, req.get_header("If-None-Match"))
         found = await run_in_thread(
             self._store.drafts.records, namespace, name, self._kind, query, Span(offset, limit), known

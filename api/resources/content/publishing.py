@@ -17,6 +17,7 @@ from api.http.guard.content_body import read_content, read_optional_content
 from api.http.request.caller_access import waiting
 from api.http.request.override import read_override
 from api.http.request.parameters import read_draft_name, read_number, read_text, read_window
+from api.http.request.record_query import read_identity
 from api.http.response import json_views
 from api.http.response.paging import write_window
 from api.http.response.redaction import redact_conflicts, redact_problems
@@ -25,7 +26,7 @@ from api.reviews.reviewing import Override, Reviews
 from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.convergence import DEFAULT_WAIT, MAX_WAIT, Convergence
 from api.upstreams.pull_publishes import PulledPublish, PullPublishes
-from content.changes.diff import identity_field, item_kind
+from content.changes.diff import item_kind
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import Conflicts, Invalid, StoreError
@@ -213,11 +214,9 @@ def _read_wait(req: Request) -> int | None:
 
 def _read_rule(req: Request) -> tuple[Kind, str] | None:
     """Read the rule of `?source=` or `?path=`; None without either, 400 for both or for an empty one."""
-    given = [(kind, text) for kind in Kind if (text := read_text(req, identity_field(kind))) is not None]
+    given = [(kind, text) for kind in Kind if (text := read_identity(req, kind)) is not None]
     if len(given) > 1:
         raise bad_request("Give 'source' or 'path', not both.", "bad_parameter")
-    if given and not given[0][1]:
-        raise bad_request(f"'{identity_field(given[0][0])}' is empty.", "bad_parameter")
     return given[0] if given else None
 
 

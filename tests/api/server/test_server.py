@@ -18,6 +18,7 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.config import Config
 
+from api.http.request.request_body import LINGER_BYTES
 from api.server.master import reset_signals
 from api.server.server import options
 from api.settings import Settings
@@ -163,6 +164,33 @@ def test_a_large_body_that_nobody_reads_does_not_cost_the_client_its_answer(skel
         assert skeleton.client.post("/probe/sink", content=b"x" * size).status_code == 413
         assert skeleton.client.put("/probe/sink", content=b"x" * size).status_code == 401
     assert skeleton.client.put("/probe/sink", content=b"x" * 5_000_000, headers=ALL).json() == 5_000_000
+
+
+@pytest.mark.parametrize(
+    ("framing", "sent", "ends"),
+    [
+        (b"Content-Length: %d" % (LINGER_BYTES + 1), b"", True),
+        (b"Content-Length: %d" % LINGER_BYTES, b"x" * LINGER_BYTES, False),
+        (b"Transfer-Encoding: chunked", b"1\r\nx\r\n", True),
+        (b"Transfer-Encoding: chunked\r\nAuthorization: Bearer all", b"1\r\nx\r\n0\r\n\r\n", False),
+    ],
+    ids=["beyond what is read", "all that is read", "unknown", "known"],
+)
+def test_a_response_before_the_end_of_a_body_that_may_stay_unread_announces_the_close(
+    skeleton: Service,
+    framing: bytes,
+    sent: bytes,
+    ends: bool,  # noqa: FBT001 - an example
+) -> None:
+    """A proxy that has sent the whole body would use the connection for another client's request."""
+    head = b"PUT /probe/sink HTTP/1.1\r\nHost: x\r\n%b\r\n\r\n" % framing
+    with closing(connect(skeleton)) as connection:
+        connection.sendall(head + sent)
+        if not ends:
+            connection.sendall(b"GET /probe/pid HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        found = read_all(connection).lower()
+    assert found.count(b"http/1.1 ") == 2 - ends
+    assert (b"connection: close" in found.partition(b"\r\n\r\n")[0]) == ends
 
 
 def test_whoever_asks_first_sends_no_body_in_vain(skeleton: Service) -> None:

@@ -27,7 +27,7 @@ async def arrive_at_once() -> AsgiEvent:
 
 @pytest.mark.parametrize("receive", [arrive_with_the_deadline, arrive_at_once])
 def test_what_is_left_of_a_body_is_thrown_away_for_so_long_and_no_longer(receive: type[object]) -> None:
-    request_body = RequestBody(receive, 1)  # type: ignore[arg-type]  # one of the two above
+    request_body = RequestBody(receive, 1, None)  # type: ignore[arg-type]  # one of the two above
     begun = time.monotonic()
     asyncio.run(request_body.drain(limit=10**12, seconds=0.05))
     assert 0.05 <= time.monotonic() - begun < 5
@@ -41,5 +41,5 @@ async def read_on(request_body: RequestBody) -> None:
 
 def test_a_body_is_late_even_if_every_piece_wins_against_the_deadline() -> None:
     with pytest.raises(ApiError) as caught:
-        asyncio.run(read_on(RequestBody(arrive_with_the_deadline, 0.05)))
+        asyncio.run(read_on(RequestBody(arrive_with_the_deadline, 0.05, None)))
     assert caught.value.status == 408
