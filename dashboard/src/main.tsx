@@ -16,6 +16,7 @@ import { forgetTexts } from "./state/kept.ts";
 import { matchPath } from "./state/match.ts";
 import { preview } from "./state/preview.ts";
 import { ask, place, startRouter } from "./state/router.ts";
+import { ACCOUNT, firstSettings } from "./state/settings_tabs.ts";
 import { signInFault } from "./state/sign_in_fault.ts";
 import { PreviewBand } from "./views/preview_band.tsx";
 import { SignInDialog, SignInPage } from "./views/sign_in.tsx";
@@ -103,7 +104,8 @@ function Bar(): JSX.Element {
       <a class="brand" href="/"><Mark />Waypost</a>
       <button type="button" class="button plain find" onClick={() => (open.value = "palette")}>Commands <kbd>Ctrl+K</kbd></button>
       <button type="button" class="button ghost keys" aria-label="Keyboard shortcuts" onClick={() => (open.value = "shortcuts")}>?</button>
-      {preview.value ? <a class="button ghost" href="/dashboard/settings/api">API</a> : <><a class="button ghost" href="/dashboard/settings">Settings</a><a class="button ghost who" href="/dashboard/settings">{me.value?.name}</a></>}
+      <a class="button ghost" href={firstSettings()}>{preview.value ? "API" : "Settings"}</a>
+      {!preview.value && <a class="button ghost who" href={ACCOUNT} title="Your account">{me.value?.name}</a>}
       {!preview.value && <button type="button" class="button ghost" onClick={leave}>Sign out</button>}
     </header>
   );

@@ -39,7 +39,7 @@ def test_an_empty_overview_leads_to_a_published_rule(fresh: World, new_page: Cal
     page.get_by_label("Project").fill("shop")
     page.get_by_role("button", name="Create and publish").click()
     expect(page.get_by_text("The redirect is published.")).to_be_visible()
-    page.get_by_role("link", name="Open the project").click()
+    page.get_by_role("button", name="I have kept it, open the project").click()
     expect(page.locator("tbody tr")).to_contain_text("/old")
     page.get_by_role("banner").get_by_role("link", name="Waypost").click()
     card = page.get_by_role("region", name="acme")
@@ -47,5 +47,13 @@ def test_an_empty_overview_leads_to_a_published_rule(fresh: World, new_page: Cal
     expect(card.get_by_role("link", name="Add the first redirect")).to_be_visible()
     expect(page.get_by_text("Nothing waits")).to_be_visible()
     expect(looking.get_by_role("region", name="acme")).to_contain_text("1 redirect")
+    card.get_by_role("link", name="Connect one").click()
+    expect(page.get_by_role("dialog", name="Connect an agent")).to_be_visible()
+    for name in ("zoo", "aaa"):
+        fresh.root.ask("POST", "/api/namespaces", 201, json={"name": name})
+    page.goto("/")
+    expect(page.get_by_role("heading", level=2)).to_have_text(["Waiting", "aaa", "acme", "zoo"])
+    page.goto("/dashboard/settings/namespaces")
+    expect(page.get_by_role("heading", level=2)).to_have_text(["aaa", "acme", "zoo"])
     served = fresh.root.get("/api/namespace/acme/project/shop/redirects")["items"]
     assert [(each["source"], each["target"]) for each in served] == [("/old", "/new")]

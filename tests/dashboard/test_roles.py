@@ -118,7 +118,7 @@ def test_a_role_is_offered_what_it_may_do_and_refused_the_rest(
     expect(browser.get_by_role("heading", name="Export", exact=True)).to_be_visible()
     expect(browser.get_by_label("File to import")).to_have_count(0 if role == "viewer" else 1)
     browser.goto("/dashboard/settings")
-    expect(browser.get_by_role("link", name="Your account")).to_be_visible()
+    expect(browser.get_by_role("navigation").get_by_role("link", name="Your account")).to_be_visible()
     for tab, path in SETTINGS.items():
         expect(browser.get_by_role("link", name=tab)).to_have_count(1 if role == "admin" else 0)
         if role != "admin":

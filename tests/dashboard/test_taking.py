@@ -61,7 +61,7 @@ def test_the_heading_tells_of_an_agent_that_comes_after_the_publish(world: World
     place.published("/a")
     page = new_page()
     sign_in(page, world.user("admin"), view(place, "/history"))
-    expect(page.get_by_role("link", name="No agents online")).to_be_visible()
+    expect(page.get_by_role("link", name="No agent yet. Connect one")).to_be_visible()
     report(place, "a", version=2)
     expect(page.get_by_role("link", name="1 of 1 agent current")).to_be_visible()
 

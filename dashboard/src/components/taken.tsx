@@ -1,6 +1,7 @@
 // Charts of the agents taking a publish. The small one is a line; the large one comes with its library when it is shown.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { may, viewPath, type Of } from "../state/project.ts";
 import { curveOf, stepsOf, takenText, type Taking } from "../state/taken.ts";
 
 const WIDTH = 96;
@@ -20,6 +21,10 @@ export function Spark({ taking }: { taking: Taking }): JSX.Element {
 
 type Show = typeof import("../charts/taken_chart.ts").showChart;
 type Shown = ReturnType<Show>;
+
+/** That there has never been an agent, and what leads to one. */
+export const NoAgent = ({ of }: { of: Of }): JSX.Element =>
+  <span class="quiet">No agent yet.{may(of, "token", "write") && <> <a href={viewPath(of, "agents", { connect: "1" })}>Connect one</a></>}</span>;
 
 /** The curve with its axes. */
 export function TakenChart({ taking }: { taking: Taking }): JSX.Element {

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { go } from "./router.ts";
+import { ACCOUNT, firstSettings } from "./settings_tabs.ts";
 
 export interface Command {
   name: string;
@@ -20,7 +21,8 @@ const added = signal<readonly Command[]>([]);
 
 const GLOBAL: readonly Command[] = [
   { name: "Go to the overview", keys: "g o", run: () => go("/") },
-  { name: "Go to the settings", keys: "g s", run: () => go("/dashboard/settings") },
+  { name: "Go to the settings", keys: "g s", run: () => go(firstSettings()) },
+  { name: "Go to your account", run: () => go(ACCOUNT) },
   { name: "Search in this view", keys: "/", run: () => document.querySelector<HTMLElement>("[data-search]")?.focus() },
   { name: "Open the command palette", keys: "Ctrl+K", run: () => (open.value = "palette") },
   { name: "List the keyboard shortcuts", keys: "?", run: () => (open.value = "shortcuts") },

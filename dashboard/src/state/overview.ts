@@ -16,12 +16,14 @@ export function readOverview(limit: number, offset: number, signal: AbortSignal,
   return get("/api/overview", { query: { limit, offset, ...(q ? { q } : {}), ...(waitingOffset ? { waitingOffset } : {}) }, signal });
 }
 
-/** Group the projects of a window by namespace; namespaces without projects come last, below the last window. */
+/** Group the projects of a window by namespace, all by name; those without projects are in the window that they would be in with one. */
 export function byNamespace({ items, namespaces, offset, total }: Overview): readonly NamespaceView[] {
-  const groups = new Map<string, Project[]>();
-  for (const project of items) groups.set(project.namespace, [...(groups.get(project.namespace) ?? []), project]);
-  const descriptions = new Map(namespaces.map((each) => [each.name, each.description]));
-  const shown = [...groups].map(([name, projects]) => ({ name, description: descriptions.get(name) ?? "", projects }));
-  const empty = offset + items.length >= total ? namespaces.filter((each) => each.projects === 0) : [];
-  return [...shown, ...empty.map(({ name, description }) => ({ name, description, projects: [] }))];
+  const end = offset + items.length;
+  let before = 0; // the projects of the namespaces before this one
+  return namespaces.flatMap(({ name, description, projects: all }) => {
+    const projects = items.filter((each) => each.namespace === name);
+    const fits = all === 0 && before >= offset && (before < end || end >= total);
+    before += all;
+    return projects.length > 0 || fits ? [{ name, description, projects }] : [];
+  });
 }

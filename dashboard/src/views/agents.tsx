@@ -42,7 +42,7 @@ function Body({ of }: { of: Of }): JSX.Element {
   const wanted = query.get("state") ?? "";
   const text = query.get("q") ?? "";
   const asked = { ...(text ? { q: text } : {}), ...(wanted ? { state: wanted as Asked } : {}), limit: PAGE, offset: offset() };
-  const [connects, setConnects] = useState(false);
+  const connects = query.get("connect") !== null && may(of, "token", "write");
   const [leaving, setLeaving] = useState<Agent | null>(null);
   const found = useLoad(`${of.namespace}/${of.project} ${JSON.stringify(asked)}`, (signal) => get(`${P}/agents`, { path: of, query: asked, signal }), isAbout(of), { keep: "agents" });
   usePolling(found, "", SEEN);
@@ -57,7 +57,7 @@ function Body({ of }: { of: Of }): JSX.Element {
     toast(`The agent ${agent.name} is removed.`);
   };
   const close = (): void => {
-    setConnects(false);
+    ask({ connect: "" });
     found.reload();
   };
   const columns: readonly Column<Agent>[] = [
@@ -77,7 +77,7 @@ function Body({ of }: { of: Of }): JSX.Element {
       <div class="filters" role="search">
         <Search label="Search by name" />
         <Select label="State" value={wanted} options={STATES} onChange={(state) => ask({ state })} />
-        {may(of, "token", "write") && <Button kind="primary" onClick={() => setConnects(true)}>Connect an agent</Button>}
+        {may(of, "token", "write") && <Button kind="primary" onClick={() => ask({ connect: "1" })}>Connect an agent</Button>}
       </div>
       {found.data.total > 0 ? <><Table label="Agents" columns={columns} items={found.data.items} id={(each) => each.name} busy={found.busy} /><Pages total={found.data.total} /></>
         : text || wanted ? <Empty title="No agent fits"><p>Change the search, or <a href={viewPath(of, "agents")}>show all agents</a>.</p></Empty>

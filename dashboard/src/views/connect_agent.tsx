@@ -1,5 +1,5 @@
 // A new agent: its token with a name and an end, the lines that set it up, and whether it has reported.
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, post } from "../api/client.ts";
 import { fillPath } from "../api/paths.ts";
@@ -32,14 +32,7 @@ export function ConnectDialog({ of, close }: { of: Of; close: () => void }): JSX
   const [days, setDays] = useState<string>(ENDS[0][0]);
   const [made, setMade] = useState<NewAgent | null>(null);
   const call = useCall(["name", "expiresAt"]);
-  if (made) {
-    return (
-      <FormDialog key="made" title={`Connect ${made.name}`} dirty question={ONCE} class="wide">
-        <SetUp of={of} agent={made} />
-        <p class="actions"><Button onClick={close}>Done</Button></p>
-      </FormDialog>
-    );
-  }
+  if (made) return <SetUpDialog key="made" of={of} agent={made}><Button onClick={close}>Done</Button></SetUpDialog>;
   return (
     <FormDialog title="Connect an agent" dirty={name !== ""} onClose={close}>
       <form class="form" onSubmit={(event) => { event.preventDefault(); call.run(async () => setMade(await makeToken(of, name, days))); }}>
@@ -52,18 +45,20 @@ export function ConnectDialog({ of, close }: { of: Of; close: () => void }): JSX
   );
 }
 
-/** The token, which is shown once, the lines that use it, and whether the agent has reported yet. */
-export function SetUp({ of, agent: { name, token } }: { of: Of; agent: NewAgent }): JSX.Element {
+/** The token, which is shown once, the lines that use it, and whether the agent has reported yet; the children end it. */
+export function SetUpDialog({ of, agent: { name, token }, note = "", children }: { of: Of; agent: NewAgent; note?: string; children: ComponentChildren }): JSX.Element {
   const { namespace, project } = of;
   const lines = agentSnippet(location.origin + fillPath(P, { namespace, project }), token, name);
   return (
-    <div class="stack">
+    <FormDialog title={`Connect ${name}`} dirty question={ONCE} class="wide"><div class="stack">
+      {note && <p>{note}</p>}
       <p>The token is shown now and never again. Keep it where only the agent can read it.</p>
       <p class="secret"><code>{token}</code><Copy text={token} label="Copy the token" /></p>
       <p>These lines do what an agent does: they fetch the rules and pages that are published, and report the version.</p>
       <div class="secret"><pre class="snippet" tabIndex={0}>{lines}</pre><Copy text={lines} label="Copy the lines" /></div>
       <Awaited of={of} name={name} />
-    </div>
+      <p class="actions">{children}</p>
+    </div></FormDialog>
   );
 }
 

@@ -6,7 +6,8 @@ import { Button, Field } from "../components/basics.tsx";
 import { Refusal, useFocusBack } from "../components/form.tsx";
 import { faultsOf, NO_FAULTS, type Faults } from "../state/faults.ts";
 import { projectPath } from "../state/project.ts";
-import { makeToken, SetUp, type NewAgent } from "./connect_agent.tsx";
+import { go } from "../state/router.ts";
+import { makeToken, SetUpDialog, type NewAgent } from "./connect_agent.tsx";
 
 interface Made {
   namespace: string;
@@ -19,7 +20,8 @@ export default function FirstRun(): JSX.Element {
   return (
     <main class="page prose">
       <header class="heading"><h1>First steps</h1></header>
-      {made ? <Connect {...made} /> : <Create done={setMade} />}
+      <Create done={setMade} />
+      {made && <Connect {...made} />}
     </main>
   );
 }
@@ -108,10 +110,8 @@ async function unlessDone(work: Promise<unknown>, field = ""): Promise<void> {
 
 function Connect({ namespace, project, agent }: Made): JSX.Element {
   return (
-    <section class="stack">
-      <p role="status">The redirect is published. Now connect an agent, {agent.name}; its token is valid for a year.</p>
-      <SetUp of={{ namespace, project }} agent={agent} />
-      <p><a class="button primary" href={projectPath(namespace, project)}>Open the project</a></p>
-    </section>
+    <SetUpDialog of={{ namespace, project }} agent={agent} note={`The redirect is published. Now connect an agent, ${agent.name}; its token is valid for a year.`}>
+      <Button kind="primary" onClick={() => go(projectPath(namespace, project))}>I have kept it, open the project</Button>
+    </SetUpDialog>
   );
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { preview } from "../state/preview.ts";
 import { me } from "../api/session.ts";
 import { Badge, Empty, Failure, Time, type Tone } from "../components/basics.tsx";
-import { Spark } from "../components/taken.tsx";
+import { NoAgent, Spark } from "../components/taken.tsx";
 import { offset, PAGE, Pages } from "../components/table.tsx";
 import { can } from "../state/grants.ts";
 import { useLoad } from "../state/load.ts";
@@ -159,6 +159,7 @@ function Card({ project, draft }: { project: Project; draft: Shown["drafts"][num
 }
 
 function Agents({ project, agents }: { project: Project; agents: NonNullable<Project["agents"]> }): JSX.Element {
+  if (agents.total === 0) return <p class="facts agents"><NoAgent of={{ namespace: project.namespace, project: project.name }} /></p>;
   if (agents.online === 0) return <p class="facts agents"><span class="quiet">No agents online</span></p>;
   return (
     <p class="facts agents">

@@ -79,12 +79,14 @@ function Taken({ of }: { of: Of }): JSX.Element {
   const taking = useConvergence(`${of.namespace}/${of.project}`, found.data?.convergence);
   const failing = found.data?.total ?? 0;
   const missing = taking ? taking.agents - taking.current - failing : 0;
+  const none = found.data?.versions.length === 0;
+  const connects = none && may(of, "token", "write");
   const moves = taking && (taking.agents === 0 ? Date.now() - Date.parse(taking.publishedAt) < FRESH : missing > 0);
   usePolling(found, moves ? `${taking.version} ${taking.agents} ${taking.current} ${failing}` : null);
   return (
-    <a class="heading-side" href={viewPath(of, "agents")}>
+    <a class="heading-side" href={viewPath(of, "agents", connects ? { connect: "1" } : {})}>
       {taking && taking.agents > 0 && <><Spark taking={taking} /><span>{taking.current} of {plural(taking.agents, "agent")} current</span>{failing > 0 && <Badge tone="bad">✕ {failing} failing</Badge>}{missing > 0 && <Badge tone="warn">{missing} not yet</Badge>}</>}
-      {taking?.agents === 0 && <span>No agents online</span>}
+      {taking?.agents === 0 && <span>{!none ? "No agents online" : connects ? "No agent yet. Connect one" : "No agent yet"}</span>}
     </a>
   );
 }

@@ -5,7 +5,7 @@ import { get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Failure } from "../components/basics.tsx";
 import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
-import { TakenChart } from "../components/taken.tsx";
+import { NoAgent, TakenChart } from "../components/taken.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
@@ -149,13 +149,13 @@ const EVERY = 1000; // ms between two looks at the agents
 
 /** The agents as they take a version. */
 export function Watch({ of, version }: { of: Of; version: string }): JSX.Element {
-  const [seen, setSeen] = useState<Convergence | null>(null);
+  const [seen, setSeen] = useState<(Convergence & { known: number }) | null>(null);
   useEffect(() => {
     const abort = new AbortController();
     let timer = 0;
     const look = (): void => {
-      get(`${P}/agents`, { path: of, query: { limit: 0 }, signal: abort.signal }).then(({ convergence }) => {
-        setSeen(convergence);
+      get(`${P}/agents`, { path: of, query: { limit: 0 }, signal: abort.signal }).then(({ convergence, total }) => {
+        setSeen({ ...convergence, known: total });
         if (convergence.version !== version || convergence.current < convergence.agents) timer = window.setTimeout(look, EVERY);
       }, () => {
         if (!abort.signal.aborted) timer = window.setTimeout(look, EVERY * 5);
@@ -168,7 +168,7 @@ export function Watch({ of, version }: { of: Of; version: string }): JSX.Element
     };
   }, [version]);
   if (!seen) return <p class="facts">Looking at the agents …</p>;
-  if (seen.agents === 0) return <p class="facts">No agent is online to take it.</p>;
+  if (seen.agents === 0) return <p class="facts">{seen.known > 0 ? "No agent is online to take it." : <NoAgent of={of} />}</p>;
   return (
     <>
       <p class="facts" role="status">
