@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { agentSnippet } from "../src/state/agent_snippet.ts";
 import { fillPath } from "../src/api/paths.ts";
 import { curlOf, detailOf, exampleOf, hasWords, operationsOf } from "../src/state/api_reference.ts";
+import { eventText, whatOf, whoOf, type Entry } from "../src/state/audit_words.ts";
 import { can } from "../src/state/grants.ts";
 import { preview } from "../src/state/preview.ts";
 import { matchPath } from "../src/state/match.ts";
@@ -292,4 +293,21 @@ test("a form sends what was changed in it, over what others have changed meanwhi
 test("what someone took from a list is not given back by who adds to it", () => {
   assert.deepEqual(mergeList(["admin", "viewer"], ["admin", "viewer", "publisher"], ["viewer", "auditor"]), ["viewer", "auditor", "publisher"]);
   assert.deepEqual(mergeList(["admin", "viewer"], ["admin"], ["admin", "viewer"]), ["admin"]);
+});
+
+test("an entry of the audit log is a sentence, and what it names is marked", () => {
+  const entry: Entry = {
+    id: 1, at: "2027-01-31T12:00:00Z", event: "draft_approved", actor: { kind: "user", id: 1, name: "ada" }, subject: "proposal/0a", namespace: "acme", project: "shop",
+    address: null, detail: {}, session: null, request: null, token: null, count: 1, hash: "",
+  };
+  const said = (changes: object): string => [...whoOf({ ...entry, ...changes }), [" "] as const, ...whatOf({ ...entry, ...changes })].map(([text]) => text).join("");
+  assert.equal(said({}), "ada approved the proposal 0a of acme / shop");
+  assert.equal(said({ subject: "main", token: { id: 1, name: "ci" } }), "ada, by the token ci, approved the draft of acme / shop");
+  assert.equal(said({ event: "authn_login_success", detail: { by: "password" } }), "ada signed in with a password");
+  assert.equal(said({ event: "authz_fail", actor: { kind: "anonymous", id: null, name: "" }, detail: { method: "PUT", route: "/api/role/{name}" } }), "Someone who is not signed in was refused: PUT /api/role/{name}");
+  assert.equal(said({ event: "privilege_permissions_changed", actor: { kind: "operator", id: null, name: "root" }, subject: "bo", detail: { roles: [] } }), "root, on the command line, changed the roles of bo to none");
+  assert.equal(said({ event: "release_published", subject: "shop", detail: { publishNumber: 7 } }), "ada published acme / shop, as publish 7");
+  assert.match(said({ event: "of_a_newer_service" }), /of_a_newer_service/);
+  assert.deepEqual(whatOf({ ...entry, event: "role_created", subject: "{place}" }), [["created the role ", false], ["{place}", true]]);
+  assert.equal(eventText("approval_overridden"), "published … without the approval that it needs …");
 });

@@ -527,7 +527,7 @@ def test_a_draft_is_reviewed_by_a_second_person_and_published(world: World, new_
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("link", name="Draft", exact=True).click()
     expect(page.get_by_text("Needs approval").first).to_be_visible()
-    page.get_by_label("Remark").fill("Please look at the target.")
+    page.get_by_label("Your comment").fill("Please look at the target.")
     page.get_by_role("button", name="Ask for a review").click()
     expect(page.get_by_text("Review requested", exact=True)).to_be_visible()
     other = new_page()
@@ -539,7 +539,7 @@ def test_a_draft_is_reviewed_by_a_second_person_and_published(world: World, new_
     other.get_by_role("button", name="Comment", exact=True).first.click()
     expect(other.locator(".change .remarks")).to_contain_text("Good.")
     other.get_by_role("button", name="Reject").click()
-    expect(page.get_by_text("Change what the remarks name, then ask for a review again.")).to_be_visible()
+    expect(page.get_by_text("Change what the comments name, then ask for a review again.")).to_be_visible()
     other.get_by_role("button", name="Approve").click()
     expect(other.get_by_text("✓ Approved").first).to_be_visible()
     assert violations(other) == []

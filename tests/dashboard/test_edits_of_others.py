@@ -93,16 +93,16 @@ def test_nothing_is_approved_that_changed_under_the_eyes_of_the_reviewer(world: 
     approve = page.get_by_role("button", name="✓ Approve")
     expect(approve).to_be_visible()
     one_stream(world)
-    page.get_by_label("Remark").fill("Good.")
+    page.get_by_label("Your comment").fill("Good.")
     place.ask("PATCH", f"/draft/redirects/{made['id']}", 200, json={"target": "/elsewhere"})
     expect(page.locator(".changes")).to_contain_text("/elsewhere")
     expect(page.get_by_text("has changed since you began to look at it")).to_be_visible()
     expect(approve).to_have_count(0)
-    expect(page.get_by_label("Remark")).to_have_value("Good.")
+    expect(page.get_by_label("Your comment")).to_have_value("Good.")
     page.get_by_role("button", name="I have looked").click()
     approve.click()
     expect(page.get_by_text("has changed since you began to look at it")).to_have_count(0)
-    expect(page.get_by_label("Remark")).to_have_value("")
+    expect(page.get_by_label("Your comment")).to_have_value("")
     assert place.get("/draft")["review"]["approvals"] != []
 
 

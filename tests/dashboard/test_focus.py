@@ -36,10 +36,10 @@ def test_a_button_keeps_the_focus_over_its_call_or_gives_it_to_its_field(world: 
     page.get_by_role("button", name="Ask for a review").press("Enter")
     page.get_by_text("asked for a review").wait_for()
     expect(page.get_by_role("button", name="Ask again")).to_be_focused()  # the same button, with a new name
-    page.get_by_label("Remark").fill("A remark")
+    page.get_by_label("Your comment").fill("A remark")
     page.get_by_role("button", name="Comment", exact=True).last.press("Enter")
     page.get_by_text("A remark").wait_for()
-    expect(page.get_by_label("Remark")).to_be_focused()  # its button is disabled again, without a text
+    expect(page.get_by_label("Your comment")).to_be_focused()  # its button is disabled again, without a text
 
 
 def test_the_first_steps_lead_to_what_is_wrong(world: World, new_page: Opens) -> None:

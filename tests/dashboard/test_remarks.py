@@ -29,10 +29,10 @@ def check_thread(page: Page, field: str) -> None:
     page.get_by_role("button", name="Comment", exact=True).last.click()
     expect(remarks.last).to_contain_text("The newest one.")
     assert violations(page) == []
-    page.get_by_role("button", name="Show earlier remarks (2)").click()
+    page.get_by_role("button", name="Show earlier comments (2)").click()
     expect(remarks).to_have_count(SHOWN + 2)
     expect(remarks.first).to_contain_text("Remark 0.")
-    expect(page.get_by_role("button", name="Show earlier remarks")).to_have_count(0)
+    expect(page.get_by_role("button", name="Show earlier comments")).to_have_count(0)
 
 
 def test_the_newest_remarks_of_a_long_review_are_shown(world: World, new_page: Opens) -> None:
@@ -41,7 +41,7 @@ def test_the_newest_remarks_of_a_long_review_are_shown(world: World, new_page: O
     fill(place.root, f"{place.path}/draft/review", place.get("/draft")["head"])
     page = new_page()
     sign_in(page, world.user("admin"), view(place, "/draft"))
-    check_thread(page, "Remark")
+    check_thread(page, "Your comment")
 
 
 def test_the_newest_remarks_of_a_proposal_are_shown(world: World, new_page: Opens) -> None:
@@ -52,7 +52,7 @@ def test_the_newest_remarks_of_a_proposal_are_shown(world: World, new_page: Open
     fill(place.root, f"{place.space}/proposal/{made['id']}/review", made["head"])
     page = new_page()
     sign_in(page, world.user("admin"), f"/dashboard/proposal/{place.namespace}/{made['id']}")
-    check_thread(page, "Remark on shop")
+    check_thread(page, "Your comment on shop")
 
 
 def test_an_editor_sees_who_has_asked_for_a_review_and_who_may_publish(world: World, new_page: Opens) -> None:

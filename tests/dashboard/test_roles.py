@@ -204,7 +204,7 @@ def test_a_built_in_role_offers_no_change_of_its_grants(world: World, new_page: 
     browser = new_page()
     sign_in(browser, world.user("admin"), "/dashboard/settings/roles?edit=viewer")
     form = browser.get_by_role("dialog", name="Role viewer")
-    expect(form).to_contain_text("read on redirect in all namespaces")
+    expect(form).to_contain_text("See redirects in all namespaces redirect:read@*/*")
     expect(form.get_by_role("button")).to_have_count(1)  # the one that closes it
     expect(form.locator("input, select")).to_have_count(0)
 

@@ -83,12 +83,12 @@ const MINUTE = 60_000; // ms
 const minute = signal(Date.now());
 setInterval(() => (minute.value = Date.now()), MINUTE);
 
-/** A time in words, which change as time passes; the exact one on hover. */
-export function Time({ at }: { at: string | null }): JSX.Element {
+/** A time in words, which change as time passes, or that of the clock; the exact one on hover. */
+export function Time({ at, clock = false }: { at: string | null; clock?: boolean }): JSX.Element {
   const now = new Date(Math.max(minute.value, Date.now())); // the signal has the words made again
   if (!at) return <span class="quiet">never</span>;
   const time = new Date(at);
-  return <time dateTime={at} title={time.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" })}>{ago(time, now)}</time>;
+  return <time dateTime={at} title={time.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" })}>{clock ? time.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }) : ago(time, now)}</time>;
 }
 
 interface LongProps {

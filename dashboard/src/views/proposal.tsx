@@ -59,7 +59,7 @@ export default function ProposalView({ params: { namespace = "", id = "" } }: Vi
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && <Body namespace={namespace} proposal={found.data} thread={thread.data} onMerge={() => { merged.current = true; }} />}
       {thread.error && <Failure error={thread.error} retry={thread.reload} />}
-      {thread.data && thread.data.total > 0 && <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Remarks</h2><Remarks items={thread.data.items} total={thread.data.total} more={() => setMost(most + MOST_REMARKS)} /></section>}
+      {thread.data && thread.data.total > 0 && <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Comments</h2><Remarks items={thread.data.items} total={thread.data.total} more={() => setMost(most + MOST_REMARKS)} /></section>}
     </main>
   );
 }
@@ -211,7 +211,7 @@ function Verdict({ namespace, id, head, project, review }: VerdictProps): JSX.El
   });
   return (
     <div class="panel say">
-      <TextArea label={`Remark on ${project}`} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} />
+      <TextArea label={`Your comment on ${project}`} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} />
       <Refusal text={call.faults.text} />
       <Asked review={review} />
       <p class="actions">

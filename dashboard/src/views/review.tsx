@@ -106,7 +106,7 @@ export function Say({ of, draft, head, review = null, item, opened = false, done
   });
   return (
     <div class="say" ref={box}>
-      <TextArea label={item ? "Comment on this rule" : "Remark"} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} />
+      <TextArea label={item ? "Comment on this rule" : "Your comment"} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} />
       <Refusal text={call.faults.text} />
       {!item && <Asked review={review} />}
       <p class="actions">
@@ -118,7 +118,7 @@ export function Say({ of, draft, head, review = null, item, opened = false, done
       </p>
       {!item && mayJudge(review) && seen !== head && <Unseen what="draft" see={() => setSeen(head)} />}
       {!item && <WhoApproves review={review} />}
-      {!item && review?.state === "rejected" && mayEdit(of) && <p class="quiet">It is rejected. Change what the remarks name, then ask for a review again.</p>}
+      {!item && review?.state === "rejected" && mayEdit(of) && <p class="quiet">It is rejected. Change what the comments name, then ask for a review again.</p>}
     </div>
   );
 }
@@ -130,10 +130,10 @@ export function Unseen({ what, see }: { what: string; see: () => void }): JSX.El
 
 /** The remarks, the oldest first; where there are more of them in all, `more` reads earlier ones. */
 export function Remarks({ items, total = 0, more }: { items: readonly Remark[]; total?: number; more?: () => void }): JSX.Element {
-  if (!items.length) return <Empty title="No remarks yet" />;
+  if (!items.length) return <Empty title="No comments yet" />;
   return (
     <>
-    {more && total > items.length && <p><Button onClick={more}>Show earlier remarks ({count(total - items.length)})</Button></p>}
+    {more && total > items.length && <p><Button onClick={more}>Show earlier comments ({count(total - items.length)})</Button></p>}
     <ol class="remarks">
       {items.map((each) => (
         <li key={each.id}>

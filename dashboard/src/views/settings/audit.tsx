@@ -2,39 +2,33 @@
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { get } from "../../api/client.ts";
-import type { components } from "../../api/schema.d.ts";
 import { Badge, Empty, Failure, Time } from "../../components/basics.tsx";
 import { offset, PAGE, Pages, Table, type Column } from "../../components/table.tsx";
+import { EVENT_WORDS, eventText, whatOf, whoOf, type Entry } from "../../state/audit_words.ts";
 import { useLoad } from "../../state/load.ts";
 import { ask, place } from "../../state/router.ts";
-import { fromLocalInput, localInput } from "../../state/words.ts";
+import { count, fromLocalInput, localInput } from "../../state/words.ts";
 import { SettingsPage } from "./settings_page.tsx";
-
-type Entry = components["schemas"]["audit-entry.schema"];
 
 const WORDS = [["event", "Event"], ["actor", "Who"], ["namespace", "Namespace"], ["project", "Project"]] as const;
 /** The names of the events, to choose from while one types. */
-const EVENTS = `
-approval_overridden approval_override_asked audit_entries_lost authn_login_fail authn_login_fail_max authn_login_success authn_logout
-authn_password_change authn_sessions_ended authn_token_created authn_token_reuse authn_token_revoked authn_token_rotated authz_fail branches_pushed
-draft_approved draft_discarded draft_rejected excess_rate_limit_exceeded input_validation_fail merge_requested namespace_archived namespace_changed
-namespace_created namespace_restored policy_changed privilege_permissions_changed project_changed project_created project_deleted proposal_deleted
-publish_requested push_requested release_published release_rewind_accepted release_rolled_back review_requested role_changed role_created role_deleted
-rollback_requested signers_changed upstream_removed upstream_resumed upstream_set upstream_suspended user_created user_deleted user_updated
-webhook_changed webhook_created webhook_deleted webhook_secret_rotated
-`.trim().split(/\s+/);
+const EVENTS = Object.keys(EVENT_WORDS);
 const TIMES = [["since", "Since"], ["until", "Until"]] as const;
 
 const COLUMNS: readonly Column<Entry>[] = [
-  { name: "When", class: "short", cell: (each) => <Time at={each.at} /> },
-  { name: "Event", cell: (each) => <><code>{each.event}</code> {each.count > 1 && <Badge>× {each.count}</Badge>}</> },
-  { name: "Who", cell: (each) => <><bdi>{each.actor.name}</bdi> {each.token && each.actor.kind !== "token" && <span class="quiet">by the token <bdi>{each.token.name}</bdi></span>} {each.address && <span class="quiet">{each.address}</span>}</> },
-  { name: "About", cell: (each) => <><bdi>{each.subject}</bdi> <span class="quiet">{[each.namespace, each.project].filter(Boolean).join(" / ")}</span></> },
-  { name: "Detail", class: "detail", cell: (each) => Object.keys(each.detail).length > 0 && <Detail detail={each.detail} /> },
+  { name: "When", class: "short", cell: (each) => <Time at={each.at} clock /> },
+  { name: "What", cell: (each) => <><p class="said"><strong><Said pieces={whoOf(each)} /></strong> <Said pieces={whatOf(each)} />{each.count > 1 && <> <Badge>{count(each.count)} times in a minute</Badge></>}</p><Rest of={each} /></> },
+  { name: "From", class: "short", cell: (each) => each.address },
 ];
 
-/** The facts of an entry, each with its name. */
-function Detail({ detail }: { detail: Entry["detail"] }): JSX.Element {
+const Said = ({ pieces }: { pieces: ReturnType<typeof whatOf> }): JSX.Element => <>{pieces.map(([text, isFact]) => (isFact ? <bdi>{text}</bdi> : text))}</>;
+
+/** What the log has, by its own names. */
+const Rest = ({ of: { event, subject, detail, session, request } }: { of: Entry }): JSX.Element =>
+  <details><summary><span class="quiet">Details</span></summary><Detail detail={{ event, about: subject, ...detail, ...(session && { "session of the caller": session }), ...(request && { request }) }} /></details>;
+
+/** Facts, each with its name. */
+function Detail({ detail }: { detail: Readonly<Record<string, unknown>> }): JSX.Element {
   return (
     <ul class="detail">{Object.entries(detail).map(([name, value]) => (
       <li key={name}><span class="quiet">{name}</span> <code><bdi>{typeof value === "string" ? value : JSON.stringify(value)}</bdi></code></li>
@@ -50,7 +44,7 @@ export default function Audit(): JSX.Element {
     <SettingsPage title="Audit log">
       <form class="filters" role="search" noValidate onSubmit={(event) => event.preventDefault()}>
         {WORDS.map(([name, label]) => <Word key={name} name={name} label={label} />)}
-        <datalist id="event-names">{EVENTS.map((each) => <option key={each} value={each} />)}</datalist>
+        <datalist id="event-names">{EVENTS.map((each) => <option key={each} value={each}>{eventText(each)}</option>)}</datalist>
         {TIMES.map(([name, label]) => <When key={name} name={name} label={label} />)}
       </form>
       {found.error && <Failure error={found.error} retry={found.reload} />}

@@ -6,7 +6,7 @@ import type { components } from "../../api/schema.d.ts";
 import { Badge, Button, Failure, Field } from "../../components/basics.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { FormDialog, Refusal, useCall } from "../../components/form.tsx";
-import { grantText, GrantsEditor, writtenGrants, type Grant } from "../../components/grants_editor.tsx";
+import { GrantList, grantText, GrantsEditor, writtenGrants } from "../../components/grants_editor.tsx";
 import { ALL_ITEMS } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
 import { me } from "../../api/session.ts";
@@ -46,9 +46,6 @@ export default function Roles(): JSX.Element {
     </SettingsPage>
   );
 }
-
-const GrantList = ({ grants }: { grants: readonly Grant[] }): JSX.Element =>
-  <ul class="problems">{grants.map((grant) => <li key={JSON.stringify(grant)}>{grantText(grant)}</li>)}</ul>;
 
 function Form({ role, editable, done }: { role: Role | null; editable: boolean; done: () => void }): JSX.Element {
   const [name, setName] = useState(role?.name ?? "");

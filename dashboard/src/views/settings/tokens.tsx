@@ -6,7 +6,7 @@ import type { components } from "../../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Field, Time } from "../../components/basics.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx";
-import { grantText, GrantsEditor, writtenGrants, type Grant } from "../../components/grants_editor.tsx";
+import { grantLines, grantText, GrantsEditor, writtenGrants, type Grant } from "../../components/grants_editor.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
 import { ALL_ITEMS, lastPage, offset, PAGE, Pages, Table, type Column } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
@@ -41,7 +41,7 @@ export default function Tokens(): JSX.Element {
   };
   const columns: readonly Column<Token>[] = [
     { name: "Name", cell: (each) => <><bdi>{each.name}</bdi> <code class="quiet">{each.preview}</code></> },
-    { name: "May", cell: (each) => (each.role ? <Badge tone="info">{each.role}</Badge> : <span title={each.grants.map(grantText).join("\n")}>{each.grants.slice(0, 2).map(grantText).join(", ")}{each.grants.length > 2 && ` and ${each.grants.length - 2} more`}</span>) },
+    { name: "May", cell: (each) => (each.role ? <Badge tone="info">{each.role}</Badge> : <span title={grantLines(each.grants)}>{each.grants.slice(0, 2).map(grantText).join(", ")}{each.grants.length > 2 && ` and ${each.grants.length - 2} more`}</span>) },
     { name: "Used", class: "short", cell: (each) => <Time at={each.lastUsedAt} /> },
     { name: "Ends", class: "short", cell: (each) => <Time at={each.expiresAt} /> },
     { name: "Actions", class: "do", cell: (each) => writes && <span class="actions">
