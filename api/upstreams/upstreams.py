@@ -16,7 +16,7 @@ from api.db.namespaces import commit_statuses, pull_requests, upstreams
 from api.db.namespaces.upstreams import StoredUpstream
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock
-from api.errors import invalid
+from api.errors import ApiError, invalid
 from api.upstreams.hosts.git_host import find_host, token_of
 from api.upstreams.upstream_grants import require_grants
 from content.records.problem import Problem
@@ -83,8 +83,10 @@ class Upstreams:
             fault,
         )
 
-    def put(self, actor: Principal, namespace: str, fields: Mapping[str, Any]) -> KnownUpstream:
+    def put(self, actor: Principal, namespace: str, fields: Mapping[str, Any], etag: str = "") -> KnownUpstream:
         """Set the upstream of a namespace; 422 for a URL or branch that none can have.
+
+        412 `stale_upstream` if `etag` is given, and the upstream has another one, or is gone.
 
         Raises Forbidden as `require_grants` does.
 
@@ -95,6 +97,7 @@ class Upstreams:
         require_grants(actor, namespace, fields)
         with self.state.database.writing() as connection:
             before = upstreams.lock_upstream(connection, namespace)
+            _require_etag(namespace, before, etag)
             kept = before if before and _same_host(before, fields) else None
             found = StoredUpstream(
                 namespace=namespace,
@@ -196,6 +199,12 @@ class Upstreams:
         self, connection: Connection, event: AuditEvent, actor: Principal, namespace: str, detail: Mapping[str, object]
     ) -> None:
         audit.record(connection, AuditEntry(self.clock(), event, actor.actor(), namespace, detail, namespace))
+
+
+def _require_etag(namespace: str, before: StoredUpstream | None, etag: str) -> None:
+    if etag and (before is None or before.etag != etag):
+        message = f"The upstream of {namespace} has changed since it was read. Read it again, then retry."
+        raise ApiError(412, "stale_upstream", message)
 
 
 def to_settings(upstream: StoredUpstream, rules: UpstreamRules, *, is_paused: bool = False) -> UpstreamSettings:

@@ -638,6 +638,51 @@ def test_an_upstream_that_someone_else_changed_meanwhile_is_not_overwritten_unse
     assert (now["url"], now["hasPassword"]) == (first["url"], True)
 
 
+def test_who_saves_a_moment_later_overwrites_no_role_and_no_upstream_unseen(world: World, new_page: Opens) -> None:
+    namespace, admin = world.namespace(), world.person("admin")
+    role, upstream = f"/api/role/{namespace}", f"/api/namespace/{namespace}/upstream"
+    grants = [{"namespace": namespace, "project": "*", "resource": "page", "action": "read"}]
+    admin.ask("POST", "/api/roles", 201, json={"name": namespace, "grants": grants})
+    first = {"url": "https://127.0.0.1:1/press.git", "mode": "mirror", "branch": "main"}
+    admin.ask("PUT", upstream, 200, json=first)
+    theirs = {role: {"description": "Theirs", "grants": grants}, upstream: {**first, "branch": "theirs"}}
+    page = new_page(refused=412)
+    sign_in(page, world.user("admin"), f"/dashboard/settings/roles?edit={namespace}")
+
+    def be_late(route: Route) -> None:
+        """Let someone else save between the read of the form and its own write, once."""
+        path = urlsplit(route.request.url).path
+        if route.request.method == "PUT" and path in theirs:
+            admin.ask("PUT", path, 200, json=theirs.pop(path))
+        route.continue_()
+
+    page.route(re.compile(f"{role}$|{upstream}$"), be_late)
+    cases = (
+        (f"/dashboard/settings/roles?edit={namespace}", "Description", "Save the role", role, "description", "Theirs"),
+        (
+            f"/dashboard/settings/namespaces?name={namespace}&upstream=edit",
+            "Branch",
+            "Save the upstream",
+            upstream,
+            "branch",
+            "theirs",
+        ),
+    )
+    for address, label, button, path, field, other in cases:
+        page.goto(address)
+        form = page.get_by_role("dialog")
+        form.get_by_label(label).fill("Mine")
+        form.get_by_role("button", name=button).click()
+        both = form.get_by_role("region", name="What someone else has made of it")
+        expect(both.get_by_role("alert")).to_contain_text("so nothing is done yet")
+        expect(form.get_by_label(label)).to_have_value("Mine")
+        assert admin.get(path)[field] == other
+        both.get_by_role("button", name="Save mine over it").click()
+        expect(both).to_have_count(0)
+        expect(form.get_by_role("button", name=button)).to_have_count(0)
+        assert admin.get(path)[field] == "Mine"
+
+
 def test_the_audit_log_is_filtered_by_the_address_also_after_back(world: World, new_page: Opens) -> None:
     page = new_page(timezone_id="Asia/Kolkata")
     user = world.user("admin")

@@ -438,6 +438,27 @@ def test_an_invalid_upstream_is_not_stored(upstream: Upstream) -> None:
     upstream.ask("GET", "", 404)
 
 
+def test_two_administrators_do_not_overwrite_each_others_upstream(here: World, upstream: Upstream) -> None:
+    path = f"{upstream.place.space}/upstream"
+    one, other = here.person("admin"), here.person("admin")
+    body = {"url": str(upstream.path), "mode": "mirror", "poll": 3600, "password": "the first"}
+    one.refused("PUT", path, 412, "stale_upstream", json=body, headers={"If-Match": '"0123456789abcdef"'})
+    one.ask("PUT", path, 200, json=body)
+    seen = one.ask("GET", path, 200).headers["ETag"]
+    for tail in ("sync", "suspend", "resume"):
+        one.ask("POST", f"{path}/{tail}", 202 if tail == "sync" else 200)
+    assert one.ask("GET", path, 200).headers["ETag"] == seen
+    changed = other.ask("PUT", path, 200, json={**body, "password": "another"}, headers={"If-Match": seen})
+    assert changed.headers["ETag"] == f'"{changed.json()["etag"]}"' != seen
+    one.refused("PUT", path, 412, "stale_upstream", json={**body, "poll": 60}, headers={"If-Match": seen})
+    assert one.get(path)["poll"] == 3600
+    one.ask("PUT", path, 200, json={**body, "poll": 60}, headers={"If-Match": changed.headers["ETag"]})
+    other.ask("DELETE", path, 204)
+    one.refused("PUT", path, 412, "stale_upstream", json=body, headers={"If-Match": changed.headers["ETag"]})
+    one.refused("PUT", path, 400, "bad_header", json=body, headers={"If-Match": "unquoted"})
+    one.ask("GET", path, 404)
+
+
 def test_upstreams_need_grants_and_are_in_the_audit_trail(here: World, upstream: Upstream) -> None:
     reader = here.holder(("namespace", "read"), namespace=upstream.place.namespace)
     path = f"{upstream.place.space}/upstream"

@@ -49,13 +49,21 @@ class CustomRoles:
                 )
             return self._put(connection, AuditEvent.ROLE_CREATED, actor, name, description, grants)
 
-    def replace(self, actor: Principal, name: str, description: str, grants: Sequence[Grant]) -> Role:
-        """Replace the description and grants of a role; every user with the role has the new grants from then on."""
+    def replace(self, actor: Principal, name: str, description: str, grants: Sequence[Grant], etag: str = "") -> Role:
+        """Replace the description and grants of a role; every user with the role has the new grants from then on.
+
+        412 `stale_role` if `etag` is given, and the role has another one.
+        """
         _raise_problems(schemas.check("role-update", _shape(description, grants)))
         _check(actor, grants)
         with self.state.changing() as connection:
             held = read_writer(connection, actor, self.clock(), "role").grants
-            check_grants_held(held, (*_find_own(connection, name).grants, *grants))
+            before = _find_own(connection, name)
+            check_grants_held(held, (*before.grants, *grants))
+            if etag and etag != before.etag:
+                raise ApiError(
+                    412, "stale_role", f"Role '{name}' has changed since it was read. Read it again, then retry."
+                )
             had_admin = _has_admin(connection)
             done = self._put(connection, AuditEvent.ROLE_CHANGED, actor, name, description, grants)
             _check_admin_left(connection, had_admin=had_admin)

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+
+import orjson
 
 from api.auth.permissions.grants import BUILT_IN_ROLES, Grant
 from api.db.accounts.roles import list_roles
@@ -18,6 +21,11 @@ class Role:
     grants: tuple[Grant, ...]
     built_in: bool
 
+    @property
+    def etag(self) -> str:
+        """16 hex digits that change whenever the description or the grants do."""
+        return sha256(orjson.dumps([self.description, list(map(list, self.grants))])).hexdigest()[:16]
+
     def wire(self) -> dict[str, object]:
         """Return the JSON object."""
         return {
@@ -25,6 +33,7 @@ class Role:
             "description": self.description,
             "builtIn": self.built_in,
             "grants": [grant.wire() for grant in self.grants],
+            "etag": self.etag,
         }
 
 

@@ -1,8 +1,10 @@
 """The table of upstreams, with their credentials; and the webhooks of hosts that were accepted, so that none counts twice."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, select, update
@@ -13,11 +15,12 @@ from gitstore.errors import NotFound
 
 _KEPT = timedelta(days=7)  # hosts repeat a delivery for some hours at most
 _MOST_KEPT = 10_000
+_NOT_IN_ETAG = frozenset({"password", "hook_secret", "ssh_key", "host_token", "suspended", "requests"})
 
 
 @dataclass(frozen=True, slots=True)
 class StoredUpstream:
-    """The upstream of a namespace. `requests` counts the requests to sync at once."""
+    """The upstream of a namespace. `requests` counts the requests to sync at once, `revision` the times that it was set."""
 
     namespace: str
     url: str
@@ -40,6 +43,13 @@ class StoredUpstream:
     drafts: str = "local"
     trusted_authors: bool = False
     creates: bool = False
+    revision: int = 0
+
+    @property
+    def etag(self) -> str:
+        """16 hex digits that change whenever it is set. No secret can be guessed by it: the revision changes with each of them."""
+        shown = {name: value for name, value in asdict(self).items() if name not in _NOT_IN_ETAG}
+        return sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def repository(self) -> tuple[str, str, str]:
@@ -85,9 +95,9 @@ def is_current(connection: Connection, upstream: StoredUpstream) -> bool:
 
 
 def put_upstream(connection: Connection, upstream: StoredUpstream) -> None:
-    """Store the upstream of a namespace, in place of an earlier one, whose count of requests goes on."""
-    requests = {"requests": upstreams.c.requests + 1}
-    put_row(connection, upstreams, ("namespace", "archive"), {**asdict(upstream), "archive": ""}, requests)
+    """Store the upstream of a namespace, in place of an earlier one, whose counts go on."""
+    counts = {"requests": upstreams.c.requests + 1, "revision": upstreams.c.revision + 1}
+    put_row(connection, upstreams, ("namespace", "archive"), {**asdict(upstream), "archive": ""}, counts)
 
 
 def change_upstream(connection: Connection, namespace: str, changes: Mapping[str, Any]) -> None:

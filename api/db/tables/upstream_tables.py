@@ -30,6 +30,7 @@ upstreams = Table(
     Column("drafts", String(20), nullable=False, server_default="local"),
     Column("trusted_authors", Boolean, nullable=False, server_default=false()),
     Column("creates", Boolean, nullable=False, server_default=false()),
+    Column("revision", Integer, nullable=False, server_default="0"),
     Index("upstreams_by_namespace", "namespace", "archive", unique=True),
 )
 

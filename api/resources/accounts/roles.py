@@ -9,8 +9,10 @@ from api.auth.accounts import Accounts
 from api.auth.permissions.custom_roles import CustomRoles
 from api.auth.permissions.grants import PROJECT_ACTIONS, SERVER_ACTIONS, Grant, grant_problems, load_grant
 from api.auth.permissions.principal import as_principal
+from api.auth.permissions.roles import Role
 from api.http.guard.access import any_principal, grants, principal_of
 from api.http.guard.content_body import read_content
+from api.http.request.if_match import read_if_match
 from api.http.response.paging import write_list
 from api.runtime.jobs.background import run_in_thread
 from content.records.problem import Problem
@@ -35,7 +37,7 @@ class Roles:
         role = await run_in_thread(self._roles.create, as_principal(principal_of(req)), body["name"], *_fields(body))
         resp.status = 201
         resp.location = f"/api/role/{role.name}"
-        resp.media = role.wire()
+        _write(resp, role)
 
 
 class RoleResource:
@@ -47,20 +49,25 @@ class RoleResource:
     @grants("role", "read")
     async def on_get(self, _req: Request, resp: Response, name: str) -> None:
         """Show the role."""
-        resp.media = (await run_in_thread(self._roles.find, name)).wire()
+        _write(resp, await run_in_thread(self._roles.find, name))
 
     @grants("role", "write")
     async def on_put(self, req: Request, resp: Response, name: str) -> None:
-        """Replace its description and grants; in effect for its users from their next request on."""
+        """Replace its description and grants, if it still has the etag of `If-Match`; its users have them from their next request on."""
         body = await read_content(req, "role-update", further=_find_problems)
-        role = await run_in_thread(self._roles.replace, as_principal(principal_of(req)), name, *_fields(body))
-        resp.media = role.wire()
+        actor, etag = as_principal(principal_of(req)), read_if_match(req)
+        _write(resp, await run_in_thread(self._roles.replace, actor, name, *_fields(body), etag))
 
     @grants("role", "write")
     async def on_delete(self, req: Request, resp: Response, name: str) -> None:
         """Remove the role, also from its users: 204."""
         await run_in_thread(self._roles.remove, as_principal(principal_of(req)), name)
         resp.status = 204
+
+
+def _write(resp: Response, role: Role) -> None:
+    resp.set_header("ETag", f'"{role.etag}"')
+    resp.media = role.wire()
 
 
 def _find_problems(fields: Mapping[str, Any], _refused: Collection[str]) -> list[Problem]:

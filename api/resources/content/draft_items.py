@@ -1,15 +1,14 @@
 """The records of a draft: list, add, replace, change and remove; each edit is one commit."""
 
-import re
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from falcon.asgi import Request, Response
 
-from api.errors import ApiError
 from api.http.guard.access import author_of, grants_item, reads_drafts, require_drafts
 from api.http.guard.content_body import read_content
+from api.http.request.if_match import read_if_match
 from api.http.request.json_body import clear_fields
 from api.http.request.parameters import read_draft_name, read_window
 from api.http.request.record_query import read_identity, read_record_query
@@ -24,8 +23,6 @@ from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Delete, Patch, Put
 from gitstore.drafts.listing import DraftRecord, Span
 from gitstore.store.store import Store
-
-_TAG = re.compile('"([^"]+)"')
 
 
 class DraftItems:
@@ -89,7 +86,7 @@ class DraftItem:
         """Replace the record, if it still has the etag of `If-Match`."""
         body = await read_content(req, f"{self.resource_name}-put", self._limit)
         name = DraftName(project, read_draft_name(req))
-        edit = Put(self._kind, record_of(self._kind, body), id, etag=_if_match(req), file=body.get("file", ""))
+        edit = Put(self._kind, record_of(self._kind, body), id, etag=read_if_match(req), file=body.get("file", ""))
         await self._apply(req, resp, namespace, name, edit)
 
     @grants_item("write")
@@ -97,13 +94,13 @@ class DraftItem:
         """Change the fields that the body names, or clear them by null; the others stay as they are at that moment."""
         body = clear_fields(await read_content(req, f"{self.resource_name}-patch", self._limit), note="", tags=[])
         name = DraftName(project, read_draft_name(req))
-        edit = Patch(self._kind, id, body, _if_match(req), body.get("file", ""))
+        edit = Patch(self._kind, id, body, read_if_match(req), body.get("file", ""))
         await self._apply(req, resp, namespace, name, edit)
 
     @grants_item("write")
     async def on_delete(self, req: Request, resp: Response, namespace: str, project: str, id: str) -> None:
         """Remove the record: 204."""
-        edit = Delete(self._kind, id, _if_match(req))
+        edit = Delete(self._kind, id, read_if_match(req))
         await run_in_thread(
             self._store.drafts.edit, namespace, DraftName(project, read_draft_name(req)), [edit], author_of(req)
         )
@@ -121,14 +118,3 @@ def _write(resp: Response, item: DraftRecord) -> None:
 
 def _matches(header: str | None, etag: str) -> bool:
     return etag_matches(etag, header)
-
-
-def _if_match(req: Request) -> str:
-    """Read the etag of If-Match; empty if there is none, or for `*`, which matches any record."""
-    header = req.get_header("If-Match", default="*").strip()
-    if header == "*":
-        return ""
-    tag = _TAG.fullmatch(header)
-    if tag:
-        return tag.group(1)
-    raise ApiError(400, "bad_header", 'If-Match must be one etag in quotes, such as "0123456789abcdef".')

@@ -11,6 +11,7 @@ from api.db.timestamps import dump_time
 from api.http.guard.access import EVERYWHERE, grants, principal_of, public
 from api.http.guard.content_body import read_content
 from api.http.guard.proposal_access import readable_projects, reads_all
+from api.http.request.if_match import read_if_match
 from api.http.request.json_body import check_coding, check_json, read_bytes
 from api.http.response import json_views
 from api.interfaces import Principal
@@ -46,15 +47,18 @@ class UpstreamResource:
         known = await run_in_thread(self._upstreams.find, namespace)
         difference: Difference | None = await run_in_process(self._upstreams.store.upstreams.difference, namespace)
         found = _readable(req, namespace, difference) if difference else None
+        resp.set_header("ETag", f'"{known.upstream.etag}"')
         resp.media = show_upstream(_visible(req, known), found)
 
     @grants("namespace", "write")
     async def on_put(self, req: Request, resp: Response, namespace: str) -> None:
-        """Set the upstream; the first sync begins at once."""
+        """Set the upstream, if it still has the etag of `If-Match`; the first sync begins at once."""
         await self._releases.namespace(namespace)
         body = await read_content(req, "upstream-put", credentials=_CREDENTIALS)
-        actor = as_principal(principal_of(req))
-        resp.media = show_upstream(_visible(req, await run_in_thread(self._upstreams.put, actor, namespace, body)))
+        actor, etag = as_principal(principal_of(req)), read_if_match(req)
+        known = await run_in_thread(self._upstreams.put, actor, namespace, body, etag)
+        resp.set_header("ETag", f'"{known.upstream.etag}"')
+        resp.media = show_upstream(_visible(req, known))
 
     @grants("namespace", "write")
     async def on_delete(self, req: Request, resp: Response, namespace: str) -> None:
@@ -168,6 +172,7 @@ def show_upstream(known: KnownUpstream, difference: Difference | None = None) ->
         "hostFault": host_fault or None,
         "publish": upstream.publish,
         "suspended": upstream.suspended,
+        "etag": upstream.etag,
         "status": _show_status(known),
         **_show_state(state),
         "branches": [show_branch(each) for each in followed.branches],

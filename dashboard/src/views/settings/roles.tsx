@@ -13,7 +13,9 @@ import { me } from "../../api/session.ts";
 import { can } from "../../state/grants.ts";
 import { useLoad } from "../../state/load.ts";
 import { mergeFields } from "../../state/meanwhile.ts";
+import { ifMatch } from "../../state/project.ts";
 import { ask, place, withQuery } from "../../state/router.ts";
+import { saveOver } from "../../state/save_over.ts";
 import { Theirs } from "../theirs.tsx";
 import { SettingsPage } from "./settings_page.tsx";
 
@@ -62,20 +64,21 @@ function Form({ role, editable, done }: { role: Role | null; editable: boolean; 
     toast(text);
     close();
   };
-  const save = (): void => call.run(async () => {
+  const save = (): void => call.run(() => saveOver(async () => {
     if (role) {
       const path = { name: role.name };
       // A role is replaced as a whole: what someone else has changed meanwhile stays, or is shown first.
-      const now = valuesOf(await get("/api/role/{name}", { path }));
+      const held = await get("/api/role/{name}", { path });
+      const now = valuesOf(held);
       const { merged, torn } = mergeFields(seen, values, now);
       setValues(merged);
       setSeen(now);
       setTheirs(torn ? now : null);
       if (torn) return;
-      await put("/api/role/{name}", { path, body: { description: merged.description, grants: writtenGrants(merged.grants) } });
+      await put("/api/role/{name}", { path, body: { description: merged.description, grants: writtenGrants(merged.grants) }, headers: ifMatch(held) });
     } else await post("/api/roles", { body: { name, description, grants: writtenGrants(grants) } });
     finish("The role is saved; it applies at once.");
-  });
+  }));
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     save();

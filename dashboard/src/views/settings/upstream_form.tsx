@@ -8,7 +8,9 @@ import { Check, Choice, FormDialog, Refusal, TextArea, useCall } from "../../com
 import { toast } from "../../components/toast.tsx";
 import { useLoad } from "../../state/load.ts";
 import { mergeFields } from "../../state/meanwhile.ts";
+import { ifMatch } from "../../state/project.ts";
 import { ask } from "../../state/router.ts";
+import { saveOver } from "../../state/save_over.ts";
 import { Theirs } from "../theirs.tsx";
 
 type Upstream = components["schemas"]["upstream.schema"];
@@ -66,9 +68,10 @@ function Form({ namespace, before }: { namespace: string; before: Upstream | nul
   const choice = (name: Texts, label: string, options: readonly (readonly [string, string])[]): JSX.Element =>
     <Choice label={label} value={values[name]} options={options} onChange={(value) => set({ [name]: value })} problem={fields[name]} />;
   const stays = (held: boolean | undefined): { type: "password"; help?: string } => ({ type: "password", ...(held ? { help: "Empty: it stays, unless the URL changes." } : {}) });
-  const save = (): void => call.run(async () => {
+  const save = (): void => call.run(() => saveOver(async () => {
     // It is replaced as a whole: what someone else has changed meanwhile stays, or is shown first.
-    const now = valuesOf(await readUpstream(namespace));
+    const held = await readUpstream(namespace);
+    const now = valuesOf(held);
     const { url: to, hostUrl: host } = values;
     const { merged: both, torn } = mergeFields(seen, values, now);
     // What was typed for one host is never sent to another one.
@@ -85,10 +88,10 @@ function Form({ namespace, before }: { namespace: string; before: Upstream | nul
       url, mode, branch, path, drafts, ...source, username: username || null, knownHosts: merged.knownHosts || null, poll: Number(merged.poll),
       host: merged.host || null, hostUrl: merged.hostUrl || null, ...secrets,
     };
-    await put(PATH, { path: { namespace }, body: body as Written });
+    await put(PATH, { path: { namespace }, body: body as Written, ...(held && { headers: ifMatch(held) }) });
     toast("The upstream is set, and the first sync has begun.");
     back();
-  });
+  }));
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     save();

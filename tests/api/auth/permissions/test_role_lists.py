@@ -26,7 +26,8 @@ def test_roles_are_the_built_in_ones_and_then_the_custom_ones_by_name(here: Worl
 def test_wire_form_has_the_grants() -> None:
     role = Role("name", "text", (Grant("acme", "*", "page", "read"),), built_in=False)
     grant = {"namespace": "acme", "project": "*", "resource": "page", "action": "read"}
-    assert role.wire() == {"name": "name", "description": "text", "builtIn": False, "grants": [grant]}
+    fields = {"name": "name", "description": "text", "builtIn": False, "grants": [grant]}
+    assert role.wire() == {**fields, "etag": role.etag}
 
 
 def test_unknown_roles_are_named_at_their_places() -> None:

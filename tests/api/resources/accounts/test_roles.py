@@ -1,10 +1,12 @@
 """Custom roles of an installation over HTTP, such as a role for one namespace."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.api.asgi import AsgiResponse, call, part
 from tests.api.world import World, shaped, world
 
 EDIT = {"namespace": "acme", "project": "shop", "resource": "redirect", "action": "write"}
@@ -30,16 +32,41 @@ def body(name: str = "shop-editor", *grants: dict[str, str], **fields: Any) -> d
 def test_a_role_is_made_shown_replaced_and_removed(here: World, admin: str) -> None:
     answer = here.call("POST", "/api/roles", admin, body("shop-editor", EDIT, EDIT, description="Edits the shop."))
     made = shaped(answer, "role", 201)
-    assert made == {"name": "shop-editor", "description": "Edits the shop.", "builtIn": False, "grants": [EDIT]}
+    fields = {"name": "shop-editor", "description": "Edits the shop.", "builtIn": False, "grants": [EDIT]}
+    assert made == {**fields, "etag": made["etag"]}
     assert answer.headers["location"] == "/api/role/shop-editor"
     assert shaped(here.call("GET", "/api/role/shop-editor", admin), "role") == made
     assert shaped(here.call("GET", "/api/roles", admin), "role-list")["items"][-1] == made
     changed = shaped(here.call("PUT", "/api/role/shop-editor", admin, {"grants": [READ]}), "role")
-    assert changed == {**made, "description": "", "grants": [READ]}
+    assert changed == {**made, "description": "", "grants": [READ], "etag": changed["etag"]}
     assert here.call("DELETE", "/api/role/shop-editor", admin).status == 204
     for method, sent in (("GET", None), ("PUT", {"grants": [READ]}), ("DELETE", None)):
         assert here.call(method, "/api/role/shop-editor", admin, sent).error == "not_found"
     assert shaped(here.call("GET", "/api/role/viewer", admin), "role")["builtIn"] is True
+
+
+def test_two_administrators_do_not_overwrite_each_other(here: World, admin: str) -> None:
+    here.user("ada", "admin")
+    ada, path = here.access("ada"), "/api/role/shop-editor"
+    here.call("POST", "/api/roles", admin, body())
+    seen = here.call("GET", path, admin)
+    etag = shaped(seen, "role")["etag"]
+    assert seen.headers["etag"] == f'"{etag}"'
+
+    def put(token: str, sent: dict[str, Any], known: str) -> AsgiResponse:
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "If-Match": known}
+        return call(here.app, "PUT", path, headers, [part(json.dumps(sent).encode())])
+
+    first = put(ada, {"grants": [EDIT, READ]}, f'"{etag}"')
+    assert shaped(first, "role")["etag"] != etag
+    late = put(admin, {"grants": [READ]}, f'"{etag}"')
+    assert (late.status, late.error) == (412, "stale_role")
+    assert shaped(here.call("GET", path, admin), "role")["grants"] == [EDIT, READ]
+    shaped(put(admin, {"grants": [READ], "description": "Reads."}, first.headers["etag"]), "role")
+    described = shaped(here.call("GET", path, admin), "role")["etag"]
+    assert shaped(here.call("PUT", path, admin, {"grants": [READ]}), "role")["etag"] != described
+    shaped(put(admin, {"grants": [EDIT]}, "*"), "role")
+    assert (put(admin, {"grants": [READ]}, "unquoted").status, shaped(seen, "role")["etag"]) == (400, etag)
 
 
 def test_a_user_has_the_current_grants_of_their_role(here: World, admin: str) -> None:
