@@ -19,6 +19,7 @@ from gitstore.history.counts import FileCounter, with_counts
 from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import (
     APPROVED_BY,
+    MERGED_HEAD,
     OVERRIDE,
     PUBLISHED_BY,
     ROLLED_BACK_TO,
@@ -43,6 +44,7 @@ class PublishRecord:
     `author` wrote it (several: between commas), `published_by` made it live, `signed_by` is the verified signer of its commit; `time` is seconds since 1970. `served` is
     false if plain Git pushed it and the checks found it invalid: agents never got it. `files` counts the files of the
     project that differ, whatever is in them; None if a tree is damaged, which only an event can show.
+    `merged_head` is the newest commit of the branch that it merged, empty without one.
     """
 
     version: CommitId
@@ -54,6 +56,7 @@ class PublishRecord:
     signed_by: str
     override: str
     rolled_back_to: str
+    merged_head: str
     message: str
     counts: Mapping[Kind, Counts]
     served: bool
@@ -69,6 +72,7 @@ class CommitFields(NamedTuple):
     signed_by: str
     override: str
     rolled_back_to: str
+    merged_head: str
     message: str
 
 
@@ -154,6 +158,7 @@ def _find_commit_fields(repository: Repository, commit: CommitId) -> tuple[Commi
         trailers.get(VERIFIED_SIGNER, ""),
         trailers.get(OVERRIDE, ""),
         trailers.get(ROLLED_BACK_TO, ""),
+        info.parents[1] if len(info.parents) > 1 else trailers.get(MERGED_HEAD, ""),
         text,
     )
     return fields, PUBLISHED_BY in trailers

@@ -289,6 +289,19 @@ def test_review_is_asked_for_and_can_be_overridden_by_who_may(world: World) -> N
     assert place.get(f"/history/{newest['version']}")["overrideReason"] == "It burns"
 
 
+def test_a_publish_is_found_by_the_head_of_its_draft(world: World) -> None:
+    place = world.place()
+    made = [place.add(source) for source in ("/a", "/b")]
+    place.publish(ids=[made[0]["id"]])
+    head = place.get("/draft")["head"]
+    place.publish()
+    place.ask("POST", "/rollback", 200, json={"version": 2})
+    items = place.get("/history")["items"]
+    assert [each["publishNumber"] for each in items if each["mergedHead"] == head] == [3]
+    assert items[0]["mergedHead"] is None
+    assert place.get("/history/3")["mergedHead"] == head
+
+
 def test_a_draft_cannot_switch_its_own_review_off(world: World, tmp_path: Path) -> None:
     place = world.place(review="required")
     place.add("/a")

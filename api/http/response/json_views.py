@@ -187,7 +187,11 @@ def published(found: PublishResult) -> dict[str, Any]:
 
 def publish_record(found: PublishRecord) -> dict[str, Any]:
     """Return one publish of a history, for people: with the reason of an override, and its changes counted."""
-    return {**_publish(found), "overrideReason": found.override or None}
+    return {
+        **_publish(found),
+        "overrideReason": found.override or None,
+        "mergedHead": found.merged_head or None,
+    }
 
 
 def publish_line(found: PublishRecord) -> dict[str, Any]:

@@ -3,6 +3,7 @@ import { place } from "./router.ts";
 
 const CONTROLS = "a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), summary";
 const FIELDS = "input:not(:disabled), select:not(:disabled), textarea:not(:disabled)";
+const NEXT = "dialog .primary:not([type=submit], :disabled)"; // what goes on from a dialog whose task is done
 const ROWS = "li, tr, dl > div, article, .change";
 
 /** Where an element was, once it is gone. */
@@ -31,13 +32,13 @@ export function focusText(element: HTMLElement): void {
 }
 
 /** Go to the row that has come into the place of the one that is gone, else to the heading of what is left around it. */
-function goOn({ around, control }: Spot): void {
+function goOn({ around, control }: Spot, within: Element = document.body): void {
   for (const { parent, index, isRow } of around) {
-    if (!parent.isConnected) continue;
+    if (!parent.isConnected || !within.contains(parent)) continue;
     const rows = [...parent.children];
     const next = isRow ? rows[Math.min(index, rows.length - 1)] : undefined;
     const controls = next ? [...next.querySelectorAll<HTMLElement>(CONTROLS)] : [];
-    const found = controls[Math.min(control, controls.length - 1)] ?? parent.querySelector<HTMLElement>("h1, h2, h3");
+    const found = controls[Math.min(control, controls.length - 1)] ?? (parent === within ? parent.querySelector<HTMLElement>(NEXT) : null) ?? parent.querySelector<HTMLElement>("h1, h2, h3");
     if (found) {
       found.focus({ preventScroll: false });
       if (document.activeElement !== found) focusText(found);
@@ -79,9 +80,14 @@ export function keepFocus(): void {
   });
   new MutationObserver(() => {
     if (!last || document.activeElement !== document.body || last.element.isConnected) return;
-    const spot = last.element.closest("dialog") || !outside ? outside : last;
+    const inside = [...document.querySelectorAll("dialog[open]")].at(-1);
+    const spot = inside ? last : last.element.closest("dialog") || !outside ? outside : last;
     last = null;
-    if (!spot || spot.path !== place.peek().path || document.querySelector("dialog[open]")) return;
+    if (!spot || spot.path !== place.peek().path) return;
+    if (inside) {
+      goOn(spot, inside);
+      return;
+    }
     if (spot.element.isConnected) spot.element.focus();
     else goOn(spot);
   }).observe(document.body, { childList: true, subtree: true });

@@ -54,7 +54,7 @@ function Body({ of }: { of: Of }): JSX.Element {
         ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} thread={thread} earlier={() => setMost(most + MOST_REMARKS)} publish={setPublishing} />
         : <Empty title="No draft is open"><p>What you change in the <a href={viewPath(of)}>redirects</a> or <a href={viewPath(of, "pages")}>pages</a> begins one.</p></Empty>}
       {!head && <Fixes of={of} draft={draft} head={null} />}
-      {publishing && <PublishDialog of={of} draft={draft} {...publishing} now={now} close={() => setPublishing(null)} />}
+      {publishing && <PublishDialog of={of} draft={draft} {...publishing} now={now} ended={!head} close={() => setPublishing(null)} />}
     </>
   );
 }

@@ -2,8 +2,9 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, post } from "../api/client.ts";
+import { me } from "../api/session.ts";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Button, Failure } from "../components/basics.tsx";
+import { Badge, Button, Copy, Failure } from "../components/basics.tsx";
 import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
 import { NoAgent, TakenChart } from "../components/taken.tsx";
 import { tellChanged } from "../state/changes.ts";
@@ -17,6 +18,7 @@ import { Override, useUnsigned } from "./override.tsx";
 type Schemas = components["schemas"];
 type Result = Schemas["publish-result.schema"];
 type Pulled = Schemas["publish-pulled.schema"];
+type Publish = Schemas["publish-record.schema"];
 type Convergence = Schemas["agent-list.schema"]["convergence"];
 
 /** A draft at one commit. */
@@ -42,41 +44,94 @@ interface PublishProps {
   seen: Subject;
   /** The draft as it is now; null once it has ended, or while it is read. */
   now: Subject | null;
+  /** Whether the draft has ended. */
+  ended: boolean;
   close: () => void;
 }
 
-export function PublishDialog({ of, draft, ids, chosen, seen, now, close }: PublishProps): JSX.Element {
+const NEWEST = 20; // publishes among which that of a draft is looked for
+
+const publishOf = async (of: Of, is: (each: Publish) => boolean, signal?: AbortSignal): Promise<Publish | null> =>
+  (await get(`${P}/history`, { path: of, query: { limit: NEWEST }, ...(signal && { signal }) })).items.find(is) ?? null;
+
+/** Whether a publish is by who is signed in here. */
+const isMine = ({ publishedBy }: Publish): boolean => publishedBy.endsWith(`<${me.peek()?.kind ?? ""}-${me.peek()?.id ?? ""}@waypost.invalid>`);
+
+const words = (text: string): string => text.split(/\s+/).filter(Boolean).join(" ");
+
+/** Whether a publish is the one that was asked for with this message, whose answer may have been lost. */
+const isAskedFor = (publish: Publish, message: string): boolean => isMine(publish) && (!words(message) || words(publish.message) === words(message));
+
+export function PublishDialog({ of, draft, ids, chosen, seen, now, ended, close }: PublishProps): JSX.Element {
   const [subject, setSubject] = useState(seen);
   const [message, setMessage] = useKept(`publish ${keyOf(of)} ${draft}`);
   const [reason, setReason] = useKept(`override ${keyOf(of)} ${draft}`);
   const [done, setDone] = useState<Result | Pulled | null>(null);
   const call = useCall(["message", "override"]);
   const unsigned = useUnsigned(subject.head, call.code);
+  const { head, unapproved, counts } = subject;
+  const moved = now !== null && now.head !== head ? now : null;
+  const [taken, setTaken] = useState<Publish | null>(null);
+  // What has become of the draft, where this dialog has not published it.
+  const isGone = (ended || moved !== null) && !done && !call.busy;
+  const found = useLoad(`publish of ${keyOf(of)} ${head} ${String(isGone)}`, (signal) => (isGone ? publishOf(of, ({ mergedHead }) => mergedHead === head, signal) : Promise.resolve(null)));
+  const tell = (publish: Publish, answer: Result = publish): void => {
+    if (!isAskedFor(publish, message)) {
+      setTaken(publish);
+      return;
+    }
+    setDone(answer);
+    setMessage("");
+    setReason("");
+  };
+  useEffect(() => {
+    if (isGone && found.data) tell(found.data);
+  }, [isGone, found.data]);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     call.run(async () => {
       const body = { head: subject.head, ...(message ? { message } : {}), ...(ids.length ? { ids: [...ids] } : {}), ...(reason ? { override: reason } : {}) };
-      setDone((await post(`${P}/publish`, { path: of, query: { draft }, body })));
-      setMessage("");
-      setReason("");
+      const answer = await post(`${P}/publish`, { path: of, query: { draft }, body });
+      // Of a draft that somebody has just published the service answers with that publish.
+      const publish = "version" in answer ? await publishOf(of, ({ version }) => version === answer.version).catch(() => null) : null;
+      if (publish && "version" in answer) tell(publish, answer);
+      else {
+        setDone(answer);
+        setMessage("");
+        setReason("");
+      }
       tellChanged();
     }, "the rules are checked and published");
   };
   if (done) return <FormDialog title="Published" dirty={false} onClose={close}><Done of={of} result={done} close={close} /></FormDialog>;
-  const { head, unapproved, counts } = subject;
-  const moved = now !== null && now.head !== head ? now : null;
+  if (taken) return <FormDialog title="Already published" dirty={false} onClose={close}><Taken of={of} publish={taken} message={message} close={close} /></FormDialog>;
+  const isDiscarded = isGone && ended && !found.busy && !found.data && !found.error;
   return (
     <FormDialog title={ids.length ? `Publish ${plural(ids.length, "change")}` : "Publish the draft"} dirty={false} onClose={close}>
       <form class="form" onSubmit={submit}>
         {moved ? <Moved seen={subject} now={moved} undone="published" take={() => { setSubject(moved); call.clear(); }} /> : <Refusal text={call.faults.text} still={call.still} />}
+        {isDiscarded && <p class="notice" role="alert">The draft has ended, and is not published: somebody has discarded it.</p>}
         <p><strong><Counts counts={chosen ?? counts} /></strong></p>
         {may(of, "agent", "read") && <Failing of={of} />}
         {unapproved && <p class="notice">This project requires the approval of a second person, which this draft does not have. Ask for it in the review, beside the changes.</p>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} help="Why, for those who read the history. If it is empty, the message lists the changes." />
         <Override unapproved={unapproved} unsigned={unsigned} allowed={may(of, "project", "override")} reason={reason} onInput={setReason} problem={call.faults.fields["override"]} />
-        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || moved !== null || ((unapproved || unsigned) && !reason.trim())}>Publish</Button><Button onClick={close}>Cancel</Button></p>
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || ended || moved !== null || ((unapproved || unsigned) && !reason.trim())}>Publish</Button><Button onClick={close}>Cancel</Button></p>
       </form>
     </FormDialog>
+  );
+}
+
+/** That someone else has published the draft, with what one has typed oneself, which is in no publish. */
+function Taken({ of, publish, message, close }: { of: Of; publish: Publish; message: string; close: () => void }): JSX.Element {
+  const [first] = publish.message.split("\n");
+  return (
+    <div class="form">
+      <p class="notice" role="alert">{isMine(publish) ? "You have" : <><bdi>{publish.publishedBy.replace(/\s*<[^>]*>$/, "")}</bdi> has</>} published this draft as{" "}
+        <a href={viewPath(of, "history", { version: String(publish.publishNumber) })}>publish {publish.publishNumber}</a>{first && <>: <bdi>{first}</bdi></>}</p>
+      {message.trim() && <section aria-label="Your message"><p>Your message is not in it: <Copy text={message} label="Copy your message" /></p><p class="note panel"><bdi>{message}</bdi></p></section>}
+      <p class="actions"><Button onClick={close}>Close</Button></p>
+    </div>
   );
 }
 

@@ -1,0 +1,108 @@
+"""The dialog that publishes: what others do with the draft meanwhile, answers that are lost, and where the keyboard goes on."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, Route, expect
+
+from tests.dashboard.conftest import sign_in
+from tests.dashboard.test_editing import view
+from tests.dashboard.test_pages import violations
+from tests.dashboard.test_tabs import one_stream
+from tests.e2e.world import World
+
+Opens = Callable[..., Page]
+
+
+def test_who_was_overtaken_by_another_publish_of_the_draft_is_told_so_and_keeps_the_message(
+    world: World, new_page: Opens
+) -> None:
+    place = world.place()
+    place.add("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Publish …").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Message").fill("Mine, for the sale")
+    one_stream(world)
+    place.publish(message="Theirs, by Robin")
+    told = page.get_by_role("dialog", name="Already published")
+    expect(told.get_by_role("alert")).to_contain_text("e2e has published this draft as publish 2: Theirs, by Robin")
+    expect(told.get_by_role("region", name="Your message")).to_contain_text("Mine, for the sale")
+    expect(told.get_by_role("heading", name="Already published")).to_be_focused()
+    assert violations(page) == []
+    told.get_by_role("button", name="Close", exact=True).last.click()
+    expect(page.get_by_text("No draft is open")).to_be_visible()
+
+
+def test_an_answer_with_the_publish_of_someone_else_is_not_taken_for_ones_own(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Publish …").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Message").fill("Mine, for the sale")
+
+    def overtake(route: Route) -> None:
+        place.publish(message="Theirs, by Robin")
+        route.continue_()
+
+    page.route("**/publish?*", overtake)
+    dialog.get_by_role("button", name="Publish", exact=True).click()
+    told = page.get_by_role("dialog", name="Already published")
+    expect(told.get_by_role("alert")).to_contain_text("e2e has published this draft as publish 2: Theirs, by Robin")
+    expect(told.get_by_role("region", name="Your message")).to_contain_text("Mine, for the sale")
+
+
+def test_ones_own_publish_whose_answer_was_lost_is_ones_own(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a")
+    page = new_page(refused=502)
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Publish …").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Message").fill("For the sale")
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.fulfill(status=502, content_type="text/html", body="Bad gateway")
+
+    page.route("**/publish?*", lose)
+    dialog.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_role("dialog", name="Published")).to_contain_text("This is publish 2")
+    expect(page.get_by_role("button", name="Done")).to_be_focused()
+
+
+def test_a_draft_that_is_discarded_while_one_publishes_is_told_so(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Publish …").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Message").fill("Mine")
+    one_stream(world)
+    place.ask("DELETE", "/draft", 204)
+    expect(dialog.get_by_role("alert")).to_contain_text("The draft has ended, and is not published")
+    expect(dialog.get_by_role("button", name="Publish", exact=True)).to_be_disabled()
+    expect(dialog.get_by_label("Message")).to_have_value("Mine")
+
+
+def test_the_keyboard_goes_on_after_a_publish_and_a_rollback(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    place.add("/b")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Publish …").press("Enter")
+    page.get_by_role("dialog").get_by_role("button", name="Publish", exact=True).press("Enter")
+    done = page.get_by_role("button", name="Done")
+    expect(done).to_be_focused()
+    done.press("Enter")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("dialog", name="Commands")).to_be_visible()
+    page.goto(view(place, "/history?version=2"))
+    page.get_by_role("button", name="Roll back to this …").press("Enter")
+    page.get_by_role("dialog").get_by_role("button", name="Roll back", exact=True).press("Enter")
+    expect(done).to_be_focused()
