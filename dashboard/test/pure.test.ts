@@ -14,7 +14,7 @@ import { compareLines, differingMiddle } from "../src/state/lines.ts";
 import { cutParts, joinParts, splitRegex } from "../src/state/regex.ts";
 import { signInFault } from "../src/state/sign_in_fault.ts";
 import { agentsAfter, curveOf, stepsOf, takenText } from "../src/state/taken.ts";
-import { ago, bytes, capital, countText, daysFromNow, duration, fromLocalInput, inWords, localInput, plural, reveal, splitEnd } from "../src/state/words.ts";
+import { ago, bytes, capital, countText, daysFromNow, duration, fromLocalInput, inWords, localInput, plural, reveal, splitEnd, splitFound } from "../src/state/words.ts";
 
 test("a path gets its parameters encoded, and only the given part of its query", () => {
   assert.equal(fillPath("/api/namespace/{namespace}", { namespace: "a/b c" }), "/api/namespace/a%2Fb%20c");
@@ -44,6 +44,11 @@ test("times are told in the largest unit that fits", () => {
 
 test("a long text keeps its end, and no letter of two code units is cut", () => {
   assert.deepEqual(splitEnd("short"), ["short", ""]);
+  assert.deepEqual(splitFound("/Sale", "sale"), ["/", "Sale", "", ""]);
+  assert.equal(splitFound("/Sale", "offer"), null);
+  assert.equal(splitFound("/Sale", ""), null);
+  const long = `/legacy/catalogue/of/the/shop/item-29/${"x".repeat(40)}/end.html`;
+  assert.deepEqual(splitFound(long, "ITEM-29"), ["…he/shop/", "item-29", `/${"x".repeat(33)}`, "xxxxxxx/end.html"]);
   const [start, end] = splitEnd("😀".repeat(40));
   assert.equal(start + end, "😀".repeat(40));
   assert.equal([...end].length, 16);

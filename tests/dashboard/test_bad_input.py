@@ -28,6 +28,7 @@ def test_a_session_that_ends_in_an_edit_asks_for_a_login_and_then_saves(world: W
     page.context.clear_cookies()
     form.get_by_role("button", name="Add to the draft").click()
     dialog = page.get_by_role("dialog", name="Sign in again")
+    expect(dialog.get_by_label("Password")).to_be_focused()
     dialog.get_by_label("Password").fill(PASSWORD)
     dialog.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.locator("tbody")).to_contain_text("/sale")

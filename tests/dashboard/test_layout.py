@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.dashboard.conftest import overview_of, sign_in
 from tests.dashboard.states import STATES, State, prepare, show
 from tests.dashboard.test_pages import PAGES
-from tests.e2e.world import World
+from tests.e2e.world import World, redirect
 
 Opens = Callable[..., Page]
 
@@ -69,6 +69,22 @@ def test_the_current_tab_is_seen_on_a_narrow_screen(world: World, new_page: Open
     for name in ("transfer", "test", "history"):  # the tabs scroll sideways
         page.goto(f"/dashboard/project/{place.namespace}/shop/{name}")
         expect(page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=1)
+
+
+def test_a_page_ends_where_its_content_does(world: World, new_page: Opens) -> None:
+    """Texts for screen readers are laid over the page: in a list that scrolls, they would stretch the page below its end."""
+    place = world.place()
+    place.ask(
+        "POST",
+        "/draft/changes",
+        200,
+        json=[{"op": "put", "kind": "redirect", "item": redirect(f"/{at}")} for at in range(200)],
+    )
+    page = new_page(viewport={"width": 1280, "height": 800})
+    sign_in(page, world.user("admin"), f"/dashboard/project/{place.namespace}/shop/draft")
+    expect(page.locator(".answers li").nth(80)).to_be_attached()
+    excess = "document.documentElement.scrollHeight - document.body.getBoundingClientRect().bottom - scrollY"
+    assert page.evaluate(excess) <= 1
 
 
 def tab_to(page: Page, wanted: Locator, key: str = "Tab") -> None:

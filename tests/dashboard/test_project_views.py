@@ -486,6 +486,30 @@ def test_a_dropped_file_overwrites_rules_only_when_it_is_told_to(world: World, n
     assert drafted(place) == {"/old": "/other"}
 
 
+def test_a_file_that_is_dropped_beside_the_box_is_taken(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/transfer"))
+    text = "type\tsource\ttarget\tstatus\nBASIC\t/new\t/other\t301\n"
+    expect(page.locator(".drop")).to_be_visible()
+    assert page.locator("h1").evaluate(DROP, text)[::2] == [False, False]
+    expect(page.get_by_text("1 added")).to_be_visible()
+
+
+def test_what_is_searched_for_is_seen_in_a_long_source(world: World, new_page: Opens) -> None:
+    place = world.place()
+    name = f"/legacy/catalogue/of/all/products/item-29/{'long-' * 30}end.html"
+    place.published(name)
+    page = new_page(viewport={"width": 1280, "height": 800})
+    sign_in(page, world.user("admin"), view(place, "?q=ITEM-29"))
+    found = page.locator("tbody mark")
+    expect(found).to_have_text("item-29")
+    box, cell = found.bounding_box(), page.locator("tbody td.url").first.bounding_box()
+    assert box
+    assert cell
+    assert box["x"] + box["width"] <= cell["x"] + cell["width"], "it is in the part that is cut off"
+
+
 def test_an_import_overwrites_nothing_that_was_edited_after_the_look(world: World, new_page: Opens) -> None:
     place = world.place()
     place.published("/a")

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { cutParts } from "../state/regex.ts";
-import { ago, reveal, splitEnd } from "../state/words.ts";
+import { ago, reveal, splitEnd, splitFound } from "../state/words.ts";
 import { Parts, partsOf } from "./regex.tsx";
 import { toast } from "./toast.tsx";
 
@@ -96,15 +96,27 @@ interface LongProps {
   copy?: boolean;
   /** Whether it is a regular expression. */
   regex?: boolean;
+  /** What is searched for: it stays visible, and is marked. */
+  find?: string;
 }
 
 /** A long text in one line, with its middle shortened, the whole on hover, and a button that copies it. */
-export function Long({ text, copy = false, regex = false }: LongProps): JSX.Element {
+export function Long({ text, copy = false, regex = false, find = "" }: LongProps): JSX.Element {
   const shown = reveal(text);
-  const [first, last] = splitEnd(shown);
-  const [start, end] = regex ? cutParts(partsOf(shown), first.length).map((parts) => parts.length > 0 && <Parts parts={parts} />) : [first, last];
+  const [start, end] = regex ? regexPieces(shown) : foundPieces(shown, find) ?? splitEnd(shown);
   // Few elements, since a table has a hundred of these.
   return <bdi class="long" dir="ltr" title={shown}><span class="long-start">{start}</span>{end && <span class="long-end">{end}</span>}{copy && <Copy text={text} />}</bdi>;
+}
+
+type Pieces = readonly ComponentChildren[];
+
+function regexPieces(shown: string): Pieces {
+  return cutParts(partsOf(shown), splitEnd(shown)[0].length).map((parts) => parts.length > 0 && <Parts parts={parts} />);
+}
+
+function foundPieces(shown: string, find: string): Pieces | null {
+  const pieces = splitFound(shown, find);
+  return pieces && [<>{pieces[0]}<mark>{pieces[1]}</mark>{pieces[2]}</>, pieces[3]];
 }
 
 const copyText = (text: string): void => {

@@ -51,6 +51,16 @@ export function splitEnd(text: string, end = 16): [string, string] {
   return letters.length <= end * 2 ? [text, ""] : [letters.slice(0, -end).join(""), letters.slice(-end).join("")];
 }
 
+/** Split a text around what is searched for, so that it is seen where its middle is shortened: before, found, after, end; null if it is not in it. */
+export function splitFound(text: string, find: string): [before: string, found: string, after: string, end: string] | null {
+  const at = find && text.toLowerCase().indexOf(find.toLowerCase());
+  if (at === "" || at < 0) return null;
+  const [before, found, rest] = [text.slice(0, at), text.slice(at, at + find.length), text.slice(at + find.length)];
+  const [after, end] = splitEnd(rest);
+  const letters = Array.from(before);
+  return [letters.length > 24 && text.length > 32 ? `…${letters.slice(-8).join("")}` : before, found, after, end];
+}
+
 /** Return a size in the unit that fits: "812 bytes", "1.5 kB". */
 export function bytes(size: number): string {
   if (size < 1000) return plural(size, "byte");

@@ -12,7 +12,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
 import { withoutField } from "../state/faults.ts";
-import { filtersOf, shownBy, showsRemoved } from "../state/filters.ts";
+import { filtersOf, searched, shownBy, showsRemoved } from "../state/filters.ts";
 import { useLoad } from "../state/load.ts";
 import { ifMatch, isAboutDraft, keepPage, keyOf, may, ofView, P, toDraft, TYPE_NAMES, viewPath, type DraftChange, type Of, type Page } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
@@ -48,7 +48,7 @@ const closeOf = (name: string): void => {
 const sizeOf = (text: string): number => new TextEncoder().encode(text).length;
 
 const COLUMNS: readonly Column<Page>[] = [
-  { name: "Path", sort: "source", class: "url", cell: (item, open) => <span class="linked"><a class="row-link" href={open(item.id)}><Long text={item.path} /></a><Copy text={item.path} /></span> },
+  { name: "Path", sort: "source", class: "url", cell: (item, open) => <span class="linked"><a class="row-link" href={open(item.id)}><Long text={item.path} find={searched()} /></a><Copy text={item.path} /></span> },
   { name: "Kind", class: "short", cell: (item) => KINDS.find(([kind]) => kind === item.contentType)?.[1] ?? item.contentType },
   { name: "Size", class: "short", cell: (item) => bytes(sizeOf(item.content)) },
   { name: "Note", cell: (item) => <bdi>{item.note}</bdi> },

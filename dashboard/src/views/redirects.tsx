@@ -7,7 +7,7 @@ import { Button, Copy, Empty, Failure, Long, Select } from "../components/basics
 import { isRegex } from "../components/regex.tsx";
 import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
 import { useCommands } from "../state/commands.ts";
-import { filtersOf, shownBy, showsRemoved } from "../state/filters.ts";
+import { filtersOf, searched, shownBy, showsRemoved } from "../state/filters.ts";
 import { readAhead, useLoad } from "../state/load.ts";
 import { CODES, isAboutDraft, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type Of, type Redirect } from "../state/project.ts";
 import { ask, place, withQuery } from "../state/router.ts";
@@ -27,8 +27,8 @@ const CHANGED = [["", "All rules"], ["added", "Added"], ["changed", "Changed"], 
 const KEEP = "redirects";
 
 const COLUMNS: readonly Column<Redirect>[] = [
-  { name: "Source", sort: "source", class: "url", cell: (item, open) => <span class="linked"><a class="row-link" href={open(item.id)}><Long text={item.source} regex={isRegex(item.type)} /></a><Copy text={item.source} /></span> },
-  { name: "Target", sort: "target", class: "url", cell: (item) => <Long text={item.target} copy /> },
+  { name: "Source", sort: "source", class: "url", cell: (item, open) => <span class="linked"><a class="row-link" href={open(item.id)}><Long text={item.source} regex={isRegex(item.type)} find={searched()} /></a><Copy text={item.source} /></span> },
+  { name: "Target", sort: "target", class: "url", cell: (item) => <Long text={item.target} copy find={searched()} /> },
   { name: "Status", class: "tiny", cell: (item) => <span title={item.status}>{CODES[item.status]}</span> },
   { name: "Type", class: "short", cell: (item) => TYPE_NAMES[item.type] ?? item.type },
   { name: "Tags", class: "tags", cell: (item) => item.tags.map((tag) => <Tag key={tag} tag={tag} />) },

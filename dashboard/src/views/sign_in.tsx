@@ -36,7 +36,7 @@ function Form({ username = "", over = false }: { username?: string; over?: boole
   const [busy, setBusy] = useState(false);
   const box = useRef<HTMLFormElement>(null);
   useEffect(() => {
-    if (!over) box.current?.querySelector("input")?.focus();
+    box.current?.querySelector<HTMLInputElement>(over ? "[name=password]" : "input")?.focus();
   }, []);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();

@@ -1,6 +1,6 @@
 // Import of a file of redirects, looked at before it is done, and export of a state of the project.
 import type { JSX } from "preact";
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiFault, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Select } from "../components/basics.tsx";
@@ -73,6 +73,9 @@ function Import({ of }: { of: Of }): JSX.Element {
     toast(`Imported into the draft: ${count(done.added)} added, ${count(done.changed)} changed.`);
     if (place.peek().path === here) go(viewPath(of, "draft"));
   });
+  const take = useRef(look);
+  take.current = (dropped) => { if (!call.busy) look(dropped); };
+  useDrops(setOver, take);
   const again = (options: { overwrite: boolean; skipErrors: boolean }): void => {
     setOverwrite(options.overwrite);
     setSkipErrors(options.skipErrors);
@@ -81,15 +84,9 @@ function Import({ of }: { of: Of }): JSX.Element {
   return (
     <section class="panel" aria-labelledby="import">
       <h2 id="import">Import redirects</h2>
-      <label class={`drop ${over ? "over" : ""}`} onDragOver={(event) => { event.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
-        onDrop={(event) => {
-          event.preventDefault();
-          setOver(false);
-          const [dropped] = event.dataTransfer?.files ?? [];
-          if (dropped && !call.busy) look(dropped);
-        }}>
+      <label class={`drop ${over ? "over" : ""}`}>
         <span>{file ? `${file.name}, ${bytes(file.size)}` : "Drop a tab-separated file here, or choose one"}</span>
-        <input type="file" aria-label="File to import" disabled={call.busy} accept=".tsv,.csv,.txt,text/tab-separated-values,text/plain" onChange={(event) => {
+        <input type="file" aria-label="File to import" disabled={call.busy} accept=".tsv,.txt,text/tab-separated-values,text/plain" onChange={(event) => {
           const [chosen] = event.currentTarget.files ?? [];
           event.currentTarget.value = ""; // so that the same file can be chosen again, after it was corrected
           if (chosen) look(chosen);
@@ -106,6 +103,23 @@ function Import({ of }: { of: Of }): JSX.Element {
       {report && !moved && <p class="actions"><Button kind="primary" disabled={call.busy || report.added + report.changed === 0 || (report.wrong > 0 && !skipErrors)} onClick={apply}>Import into the draft</Button>{!call.busy && <span class="quiet">{hindrance(report, skipErrors)}</span>}</p>}
     </section>
   );
+}
+
+/** Take a file that is dropped anywhere on the page: beside the box, the browser would open it in the place of the dashboard. */
+function useDrops(setOver: (over: boolean) => void, take: { current: (file: File) => void }): void {
+  useEffect(() => {
+    const held = (event: DragEvent): void => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      setOver(event.type === "dragover");
+      const [file] = event.type === "drop" ? event.dataTransfer.files : [];
+      if (file) take.current(file);
+    };
+    const left = (event: DragEvent): void => { if (!event.relatedTarget) setOver(false); };
+    const all = [["dragover", held], ["drop", held], ["dragleave", left]] as const;
+    for (const [name, listen] of all) document.addEventListener(name, listen);
+    return () => { for (const [name, listen] of all) document.removeEventListener(name, listen); };
+  }, []);
 }
 
 /** Return what to do before a file can be imported; nothing if it can. */
