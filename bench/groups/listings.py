@@ -8,19 +8,14 @@ from typing import NamedTuple
 
 import httpx
 
+from bench.drafts import TAG, change_some, import_all
 from bench.figure import Figure, at_most
-from bench.rules import FEW, MANY, exact_rules, sample_evenly, table
-from bench.workbench import AUTHOR, BIG, NAMESPACE, Workbench, scope
-from content.formats.tsv import read_rows
+from bench.rules import FEW, MANY, sample_evenly
+from bench.workbench import BIG, Workbench, scope
 from content.records.names import DEFAULT_DRAFT
 from content.records.record import Redirect
-from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Delete, Edit, Put
-from gitstore.drafts.importing import ImportOptions
-from gitstore.drafts.revisions import DRAFT
 from gitstore.store.store import Store
-from gitstore.yamlfiles.project_file import ProjectFile
 from tests.service import Service
 
 _DRAFT = "listings"
@@ -28,7 +23,6 @@ _NEW = "unpublished"
 _TURNS = 15
 _MOST = 50
 _WINDOW = 50
-_TAG = "sale"
 Query = Mapping[str, str | int]
 
 
@@ -46,7 +40,7 @@ _CASES = (
     _ListingCase("q that matches all", {"q": "/"}, _ALL),
     _ListingCase("type", {"type": "BASIC"}, _ALL),
     _ListingCase("status", {"status": "302"}),
-    _ListingCase("tag", {"tag": _TAG}, FEW),
+    _ListingCase("tag", {"tag": TAG}, FEW),
     _ListingCase("change=changed", {"change": "changed"}, FEW),
     _ListingCase("change=added", {"change": "added"}, FEW // 10),
     _ListingCase("change=removed", {"change": "removed"}, FEW // 10),
@@ -67,9 +61,8 @@ _CASES = (
 def measure(bench: Workbench) -> Iterator[Figure]:
     """Yield the figures, from one service with one worker."""
     site = bench.plain
-    _change(Store(site.data), site.rules)
-    _import(Store(site.data))
-    _compile(Store(site.data))
+    change_some(Store(site.data), site.rules, DraftName(BIG, _DRAFT))
+    import_all(Store(site.data), _NEW)
     with site.serving() as service, service.as_token(site.admin) as client:
         lists = _ListingClient(service, client, BIG, _DRAFT)
         yield Figure("first list after the start, q", lists.cost({"q": "legacy"}), "ms")
@@ -132,31 +125,3 @@ def _processor(pid: int) -> int:
     """Return the nanoseconds of processor time of all threads of a process."""
     threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(thread.read_text(encoding="ascii").split()[0]) for thread in threads)
-
-
-def _change(store: Store, rules: Sequence[Redirect]) -> None:
-    """Tag 1,000 rules of the draft, remove 100 and add 100."""
-    chosen = sample_evenly(rules, FEW + FEW // 10)
-    edits: list[Edit] = [
-        Put(Kind.REDIRECTS, Redirect(rule.type, rule.source, rule.target, rule.status, "Seen", (_TAG,)))
-        for rule in chosen[:FEW]
-    ]
-    edits += [Delete(Kind.REDIRECTS, rule.id) for rule in chosen[FEW:]]
-    edits += [
-        Put(Kind.REDIRECTS, Redirect(rule.type, f"{rule.source}/new", rule.target, rule.status))
-        for rule in chosen[FEW:]
-    ]
-    store.drafts.edit(NAMESPACE, DraftName(BIG, _DRAFT), edits, AUTHOR)
-
-
-def _import(store: Store) -> None:
-    """Create a project whose 100,000 rules are all in its draft."""
-    store.projects.create(NAMESPACE, _NEW, ProjectFile(), AUTHOR)
-    name = DraftName(_NEW, DEFAULT_DRAFT)
-    store.drafts.import_rows(NAMESPACE, name, read_rows(table(exact_rules(MANY))), ImportOptions(), AUTHOR)
-
-
-def _compile(store: Store) -> None:
-    """Leave the compiled files on disk, as the first list after an import does."""
-    for project, draft in ((BIG, _DRAFT), (_NEW, DEFAULT_DRAFT)):
-        store.revisions.snapshot(NAMESPACE, project, DRAFT, draft)

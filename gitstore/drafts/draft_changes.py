@@ -79,9 +79,12 @@ class _Side:
 
     def find_repeated(self, ids: frozenset[int]) -> frozenset[int]:
         """Return those of the ids that are in more than one file."""
+        held = [file.segment.id_set for file in self.files.values()] if ids else []
+        if sum(map(len, held)) == len(frozenset[int]().union(*held)):  # nearly always
+            return frozenset()
         seen, repeated = set[int](), set[int]()
-        for file in self.files.values() if ids else ():
-            here = ids & file.segment.id_set
+        for of_file in held:
+            here = ids & of_file
             repeated |= here & seen
             seen |= here
         return frozenset(repeated)

@@ -2,6 +2,7 @@
 
 import sys
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
@@ -13,9 +14,10 @@ from typing import NamedTuple, TypeVar
 
 import orjson
 
-from content.changes.diff import ChangeType
+from content.changes.diff import Change, ChangeType, Counts, count
 from content.records.record import Placed, Record, identity_id
 from content.records.vocabulary import Kind
+from gitstore.compiled.segments.changes import changes_between
 from gitstore.compiled.segments.columns import Columns, Flags, flags_where, intersect_flags
 from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 from gitstore.drafts.draft_changes import DraftChanges
@@ -72,6 +74,7 @@ def _share(left: Cut, right: Cut, rest: int) -> Cut:
 
 
 _UNTOUCHED = "none"
+_TOUCHED = "any"
 _MERGED = 1_000  # items of a sorted list that are found by merging the files from their first items on
 _SHAPE = "2"  # a part of every window's etag: change it when an item gets other fields
 SORTS = ("file", "source", "target", "-source", "-target")
@@ -160,6 +163,35 @@ def find_all(draft: DraftView, query: Query) -> list[Record]:
     return [item.placed.record for item in items if item.change is not gone or query.change == gone]
 
 
+class ChangePage(NamedTuple):
+    """A window of the changes of one kind, and the numbers of all of them."""
+
+    changes: Sequence[Change]
+    counts: Counts
+
+
+def list_changes(draft: DraftView, span: Span) -> ChangePage:
+    """Return a window of the changes in the order of the files, removals last, building only its records."""
+    kind, by_id = draft.kind, draft.changes.by_id
+    types = Counter(by_id.values())
+    counts = Counts(*(types[each] for each in ChangeType))
+    page = list_items(draft, Query(change=_TOUCHED), span)
+    old = draft.base
+    is_repeated = old and any(old.is_repeated(kind, int(each.placed.record.id, 16)) for each in page.items)
+    if is_repeated or page.total != len(by_id):
+        found = changes_between(draft.base, draft.working)[kind]
+        return ChangePage(found[span.offset : span.offset + span.limit], count(found))
+    return ChangePage([_change_of(draft, each) for each in page.items], counts)
+
+
+def _change_of(draft: DraftView, item: DraftRecord) -> Change:
+    record = item.placed.record
+    if item.change is ChangeType.REMOVED:
+        return Change(draft.kind, record, None)
+    old = draft.base.find(draft.kind, record.id) if draft.base and item.change is ChangeType.CHANGED else None
+    return Change(draft.kind, old.record if old else None, record)
+
+
 def find_item(draft: DraftView, record_id: str) -> DraftRecord | None:
     """Return a record of the draft, or None where no record has the id."""
     placed = draft.working.find(draft.kind, record_id)
@@ -201,7 +233,7 @@ def _file_views(draft: DraftView, query: Query) -> Iterator[_FileView]:
         wanted = intersect_flags(_wanted(file, query), _changed(file, query.change, draft.changes))
         yield _FileView(draft, file, before, wanted)
         before += len(file.segment)
-    if query.change in {"", ChangeType.REMOVED}:
+    if query.change in {"", _TOUCHED, ChangeType.REMOVED}:
         for file, lost in draft.changes.lost:
             yield _FileView(draft, file, 0, intersect_flags(_wanted(file, query), lost), removed=True)
 
@@ -228,6 +260,9 @@ def _identified(file: CompiledFile, identity: str) -> Flags:
 def _changed(file: CompiledFile, change: str, changes: DraftChanges) -> Flags | None:
     if not change:
         return None
+    if change == _TOUCHED:
+        touched = file.path in changes.paths
+        return flags_where(changes.by_id.__contains__, file.segment.ids) if touched else bytes(len(file.segment))
     wanted = None if change == _UNTOUCHED else change
     if file.path not in changes.paths:
         return None if wanted is None else bytes(len(file.segment))

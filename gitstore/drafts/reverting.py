@@ -1,8 +1,10 @@
 """Reverts of some changes of a draft: their records are restored from the draft's base."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from content.changes.diff import Change
 from content.changes.rule_order import restore_rules
@@ -32,6 +34,8 @@ from gitstore.layout import CommitId, TreeId
 from gitstore.yamlfiles.dump import EMPTY_FILES, LAYOUTS, dump_item
 from gitstore.yamlfiles.rewrite import rewrite
 
+FEW = 100  # changes, which are looked up one by one
+_ID = re.compile("[0-9a-f]{16}")
 _Sides = tuple[Placed[Record] | None, Placed[Record] | None]  # a record in the draft's base and now
 
 
@@ -80,7 +84,8 @@ def _commit(
 
 
 def _chosen(base: Snapshot | None, working: Snapshot, order: RevertRequest) -> dict[Kind, dict[str, _Sides]]:
-    found = {kind: dict(_changed(kind, base, working)) for kind in Kind}
+    few = len(order.ids) <= FEW and _find_few(base, working, order.ids)
+    found = few or {kind: dict(_changed(kind, base, working)) for kind in Kind}
     ids = {kind: {identity_id(key): key for key in sides} for kind, sides in found.items()}
     unknown = order.ids - {id_ for known in ids.values() for id_ in known}
     if unknown:
@@ -89,6 +94,20 @@ def _chosen(base: Snapshot | None, working: Snapshot, order: RevertRequest) -> d
     if any(sides and kind not in order.kinds for kind, sides in chosen.items()):
         raise NotAllowed("Your permissions do not cover all of these records; nothing was reverted.")
     return chosen
+
+
+def _find_few(base: Snapshot | None, working: Snapshot, ids: frozenset[str]) -> dict[Kind, dict[str, _Sides]] | None:
+    """Find the changes with these ids by looking up each; None where a record is there twice, which a push may bring."""
+    found: dict[Kind, dict[str, _Sides]] = {kind: {} for kind in Kind}
+    sides = [side for side in (base, working) if side]
+    for kind, record_id in product(Kind, filter(_ID.fullmatch, ids)):
+        if any(side.is_repeated(kind, int(record_id, 16)) for side in sides):
+            return None
+        old, new = base.find(kind, record_id) if base else None, working.find(kind, record_id)
+        known = new or old
+        if known and not (old and new and (old.record, old.file) == (new.record, new.file)):
+            found[kind][known.record.identity] = old, new
+    return found
 
 
 def _changed(kind: Kind, base: Snapshot | None, working: Snapshot) -> Iterator[tuple[str, _Sides]]:

@@ -21,7 +21,8 @@ def overtake(page: Page, place: Place, source: str) -> None:
     """Let someone else add a rule right before each change that the page sends with the head that it knows."""
 
     def add_first(route: Route) -> None:
-        place.add(source, "/theirs")
+        if route.request.method == "POST":
+            place.add(source, "/theirs")
         route.continue_()
 
     page.route("**/draft/changes?*", add_first)

@@ -140,7 +140,7 @@ SAID = {
     "/history": (r"/history\?", "Reading the history …"),
     "/history?version=1": (r"/history/1", "Reading the publish …"),
     "/history?from=1&to=published": (r"/diff\?", "Comparing …"),
-    "/draft": (r"/draft/diff", "Reading the draft …"),
+    "/draft": (r"/draft/changes", "Reading the draft …"),
     "?edit=ID": (r"/draft/redirects", "Reading the redirect …"),
 }
 

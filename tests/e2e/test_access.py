@@ -219,7 +219,14 @@ def test_an_agents_token_sees_nothing_that_is_not_published(world: World) -> Non
     agent = place.holder(*AGENT)
     item = place.get("/draft/redirects")["items"][0]["id"]
     assert agent.get("/redirects")["items"][0] == kept
-    for tail in ("/draft/redirects", f"/draft/redirects/{item}", "/draft/pages", "/draft", "/draft/diff"):
+    for tail in (
+        "/draft/redirects",
+        f"/draft/redirects/{item}",
+        "/draft/pages",
+        "/draft",
+        "/draft/diff",
+        "/draft/changes",
+    ):
         agent.refused("GET", tail, 403, "forbidden")
     body = {"find": "a", "replace": "b", "fields": ["target"]}
     agent.refused("POST", "/draft/replace?dryRun=true", 403, "forbidden", json=body)

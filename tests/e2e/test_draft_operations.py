@@ -261,6 +261,30 @@ def test_the_review_view_hides_kinds_without_the_grant_to_read_them(place: Place
     }
 
 
+def test_the_changes_of_a_draft_are_listed_as_the_review_view_has_them(place: Place) -> None:
+    for source in ("/a", "/b", "/c"):
+        place.add(source, "/old")
+    place.publish()
+    a, _, c = place.get("/draft/redirects")["items"]
+    place.ask("PATCH", f"/draft/redirects/{a['id']}", 200, json={"target": "/changed"})
+    place.ask("DELETE", f"/draft/redirects/{c['id']}", 204)
+    place.add("/d", "/added")
+    place.add_page("/robots.txt")
+    view, found = place.get("/draft/diff"), place.get("/draft/changes")
+    assert [(each["change"], each.get("source")) for each in found["items"]] == [
+        ("changed", "/a"), ("added", "/d"), ("removed", "/c"), ("added", None),
+    ]  # fmt: skip
+    assert found == {name: view[name] for name in found}
+    windows = [place.get("/draft/changes", limit=2, offset=offset)["items"] for offset in (0, 2, 4)]
+    assert [each for window in windows for each in window] == view["items"]
+    reader = place.holder(("project", "read"), ("page", "read"))
+    assert [each["kind"] for each in reader.get("/draft/changes")["items"]] == ["page"]
+    assert reader.get("/draft/changes")["total"] == 1
+    place.ask("DELETE", "/draft", 204)
+    none = place.get("/draft/changes")
+    assert (none["head"], none["items"], none["total"]) == (None, [], 0)
+
+
 def _take(conflict: Any, side: str) -> dict[str, Any]:
     return {name: conflict[name] for name in ("kind", "id", "field")} | {"take": side}
 

@@ -12,13 +12,13 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from content.changes.diff import Change, ChangeType
+from content.changes.diff import Change, ChangeType, count
 from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.changes import changes_between
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.draft_changes import draft_changes
-from gitstore.drafts.listing import DraftView, Query, Span, list_items
+from gitstore.drafts.listing import DraftView, Query, Span, list_changes, list_items
 from gitstore.yamlfiles.dump import new_file
 from tests.gitstore.fixtures import SHOP, SPACE, create_place, page, redirect
 from tests.gitstore.folders import Folder
@@ -77,6 +77,9 @@ def test_changes_of_a_draft_are_those_of_a_naive_walk(states: list[dict[str, byt
         expected = naive_changes(kind, base, working)
         assert {each.identity: each for each in changes_between(base, working)[kind]} == expected
         draft = DraftView(kind, base, working, draft_changes(kind, base, working))
+        found = list_changes(draft, Span(0, 99))
+        assert {each.identity: each for each in found.changes} == expected
+        assert found.counts == count(expected.values())
         shown = {(item.placed.record.identity, item.change) for item in list_items(draft, Query(), Span(0, 99)).items}
         present = {placed.record.identity for placed in working.placed(kind)}
         assert shown == {(key, expected[key].change if key in expected else None) for key in present} | {

@@ -30,7 +30,7 @@ ENDPOINTS = {
     f"{P}/draft/redirects/{{id}}": "GET PUT PATCH DELETE",
     f"{P}/draft/pages": "GET POST",
     f"{P}/draft/pages/{{id}}": "GET PUT PATCH DELETE",
-    f"{P}/draft/changes": "POST",
+    f"{P}/draft/changes": "GET POST",
     f"{P}/draft/review": "GET POST",
     f"{P}/draft/diff": "GET",
     f"{P}/draft/tests": "GET PUT POST",

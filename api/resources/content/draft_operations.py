@@ -18,7 +18,7 @@ from api.http.guard.access import (
 from api.http.guard.content_body import read_content
 from api.http.request.parameters import read_draft_name, read_flag, read_window
 from api.http.response import json_views
-from api.runtime.jobs.background import run_in_process
+from api.runtime.jobs.background import run_in_process, run_in_thread
 from content.changes.assignment import Assignment, Removal
 from content.changes.diff import Counts, count, item_kind
 from content.changes.replacement import FIELDS, Replacement
@@ -28,7 +28,7 @@ from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.listing import Query
 from gitstore.drafts.replacement_plan import ReplaceRequest
 from gitstore.drafts.replacing import ReplacePreview, ReplaceResult
-from gitstore.drafts.reverting import RevertRequest
+from gitstore.drafts.reverting import FEW, RevertRequest
 from gitstore.git.repository import Author
 from gitstore.layout import CommitId
 from gitstore.store.store import Store
@@ -51,7 +51,8 @@ class DraftRevert:
         kinds = frozenset(kind for kind in Kind if can(item_kind(kind), "write", namespace, project))
         name = DraftName(project, read_draft_name(req))
         order = RevertRequest(name, frozenset(body["ids"]), author_of(req), body.get("head", ""), kinds)
-        head, counts = await run_in_process(revert_and_count, self._store, namespace, order)
+        run = run_in_thread if len(order.ids) <= FEW else run_in_process
+        head, counts = await run(revert_and_count, self._store, namespace, order)
         resp.media = {"head": head, "changes": json_views.counts(counts)}
 
 

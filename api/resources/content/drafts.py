@@ -9,8 +9,9 @@ from api.auth.permissions.principal import as_principal
 from api.db.namespaces.reviews import DraftKey
 from api.http.guard.access import author_of, grants, principal_of, readable_kinds, reads_project, require
 from api.http.guard.content_body import read_content
-from api.http.request.parameters import read_commit, read_draft_name
+from api.http.request.parameters import read_commit, read_draft_name, read_window
 from api.http.response import json_views
+from api.http.response.paging import write_window
 from api.http.response.redaction import redact_conflicts, redact_problems
 from api.resources.content.draft_edits import check_records, read_edits, unknown_record
 from api.reviews import review_json
@@ -22,6 +23,7 @@ from content.records.problem import Problem, Severity
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Edit
+from gitstore.drafts.listing import Span
 from gitstore.errors import UnknownRecord
 from gitstore.git.repository import Author
 from gitstore.layout import CommitId
@@ -115,11 +117,23 @@ def _first_problems(problems: Sequence[Problem]) -> Sequence[Problem]:
 
 
 class DraftEdits:
-    """Bulk changes of a draft, in a body of at most `limit` bytes."""
+    """The changes of a draft: shown, and made in bulk in a body of at most `limit` bytes."""
 
     def __init__(self, store: Store, limit: int) -> None:
         self._store = store
         self._limit = limit
+
+    @grants("project", "read")
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Show a window of the draft's changes; only of the kinds that the caller may read."""
+        limit, offset = read_window(req)
+        name, kinds = DraftName(project, read_draft_name(req)), readable_kinds(req, namespace, project)
+        find = self._store.drafts.changes
+        state, counts, changes = await run_in_thread(find, namespace, name, kinds, Span(offset, limit))
+        total = sum(sum(numbers) for numbers in counts.values())
+        items = [change.wire() for change in changes]
+        head = {"base": state.base, "head": state.head, "counts": json_views.counts(counts)}
+        write_window(resp, items, total, limit, offset, **head)
 
     @reads_project
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:

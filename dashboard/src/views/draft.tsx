@@ -21,8 +21,12 @@ import { Moved, PublishDialog, type Subject } from "./publish.tsx";
 import { inOrder, mayJudge, mayRemark, MOST_REMARKS, Owners, remarkName, Remarks, ReviewBadge, Say, Verdicts, WhoPublishes } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
-type Diff = components["schemas"]["draft-diff.schema"];
+type Diff = components["schemas"]["draft-change-list.schema"];
+type Effects = Pick<components["schemas"]["draft-diff.schema"], "head" | "files" | "impact">;
 type Thread = components["schemas"]["review-thread.schema"];
+
+const MANY = 1000; // changes, which are shown before they are checked
+const PATIENCE = 400; // ms for which fewer wait for their check, so that nothing jumps
 
 export default function Draft({ params }: ViewProps): JSX.Element {
   const of = ofView(params);
@@ -34,29 +38,42 @@ function Body({ of }: { of: Of }): JSX.Element {
   const query = { draft };
   const key = keyOf(of);
   const state = useLoad(key, (signal) => get(`${P}/draft`, { path: of, query, signal }), isAboutDraft(of));
-  const diff = useLoad(`${key} ${offset()}`, (signal) => get(`${P}/draft/diff`, { path: of, query: { draft, limit: PAGE, offset: offset() }, signal }), isAboutDraft(of));
+  const diff = useLoad(`${key} ${offset()}`, (signal) => get(`${P}/draft/changes`, { path: of, query: { draft, limit: PAGE, offset: offset() }, signal }), isAboutDraft(of));
+  const effects = useLoad(`${key} effects`, (signal) => get(`${P}/draft/diff`, { path: of, query: { draft, limit: 0 }, signal }), isAboutDraft(of));
   const [most, setMost] = useState(MOST_REMARKS);
   const thread = useLoad(`${key} ${most}`, async (signal) => inOrder(await get(`${P}/draft/review`, { path: of, query: { draft, newest: true, limit: most }, signal })), isAboutDraft(of));
   // Here, since the dialog stays while the draft that it published has ended.
   const [publishing, setPublishing] = useState<Wanted | null>(null);
-  const error = state.error ?? diff.error;
-  const failure = error && <Failure error={error} retry={() => { state.reload(); diff.reload(); }} />;
-  if (failure && !(diff.data && state.data)) return failure;
-  // That there is no draft is known at once; the state waits for a check of the changes, which takes seconds after an import of 100,000 rules.
-  if (!diff.data || (diff.data.head && !state.data)) return <Reading>Reading the draft</Reading>;
+  const error = state.error ?? diff.error ?? effects.error;
+  const failure = error && <Failure error={error} retry={() => { state.reload(); diff.reload(); effects.reload(); }} />;
+  const late = useLate(diff.data !== null, (diff.data?.total ?? 0) > MANY ? 0 : PATIENCE);
+  if (failure && !diff.data) return failure;
+  // That there is no draft is known at once. The checks of many rules take seconds: the changes do not wait for them.
+  if (!diff.data || (diff.data.head && !late && !(failure ?? (state.data && effects.data)))) return <Reading>Reading the draft</Reading>;
   // The changes that are shown are those that a publish, a review or a discard is about.
   const { head } = diff.data;
   const now = head && state.data?.head === head ? subjectOf(head, state.data, diff.data) : null;
   return (
     <>
       {failure}
-      {head && state.data
-        ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} thread={thread} earlier={() => setMost(most + MOST_REMARKS)} publish={setPublishing} />
+      {head
+        ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} effects={effects.data} thread={thread} earlier={() => setMost(most + MOST_REMARKS)} publish={setPublishing} />
         : <Empty title="No draft is open"><p>What you change in the <a href={viewPath(of)}>redirects</a> or <a href={viewPath(of, "pages")}>pages</a> begins one.</p></Empty>}
       {!head && <Fixes of={of} draft={draft} head={null} />}
       {publishing && <PublishDialog of={of} draft={draft} {...publishing} now={now} ended={!head} close={() => setPublishing(null)} />}
     </>
   );
+}
+
+/** Return whether so many ms have gone by since something began. */
+function useLate(begun: boolean, ms: number): boolean {
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    if (!begun) return undefined;
+    const timer = setTimeout(() => setLate(true), ms);
+    return () => clearTimeout(timer);
+  }, [begun]);
+  return late || (begun && ms === 0);
 }
 
 /** What is to be published. */
@@ -67,9 +84,9 @@ interface Wanted {
   chosen: Diff["counts"] | null;
 }
 
-const isUnapproved = ({ review }: DraftState): boolean => Boolean(review?.required && review.state !== "approved");
+const isUnapproved = (state: DraftState | null): boolean => Boolean(state?.review?.required && state.review.state !== "approved");
 
-const subjectOf = (head: string, state: DraftState, { counts, items, total }: Diff): Subject => ({ head, unapproved: isUnapproved(state), counts, items, total });
+const subjectOf = (head: string, state: DraftState | null, { counts, items, total }: Diff): Subject => ({ head, unapproved: isUnapproved(state), counts, items, total });
 
 /** The chosen changes by their ids. */
 type Chosen = ReadonlyMap<string, Change>;
@@ -92,15 +109,17 @@ interface OpenProps {
   of: Of;
   draft: string;
   head: string;
-  state: DraftState;
+  /** What its check has found; null while it is checked. */
+  state: DraftState | null;
   diff: Diff;
+  effects: Effects | null;
   thread: Loaded<Thread>;
   /** Reads earlier remarks too. */
   earlier: () => void;
   publish: (wanted: Wanted) => void;
 }
 
-function Open({ of, draft, head, state, diff, thread, earlier, publish }: OpenProps): JSX.Element {
+function Open({ of, draft, head, state, diff, effects, thread, earlier, publish }: OpenProps): JSX.Element {
   const [{ all, of: seen }, setChosen] = useState<{ all: Chosen; of: Diff }>({ all: new Map(), of: diff });
   // Derived at once, so that no click is about changes that are published or discarded by now.
   const chosen = seen === diff ? all : stillThere(all, seen, diff);
@@ -122,15 +141,18 @@ function Open({ of, draft, head, state, diff, thread, earlier, publish }: OpenPr
     toast(`${plural(changes.length, "change")} discarded.`, undo);
   }, "the changes are discarded");
   const unapproved = isUnapproved(state);
-  const blocked = state.conflicts.length > 0 || state.problems.some((each) => each.severity === "error");
-  const asked = state.review?.state === "requested" && mayJudge(state.review);
+  const review = state?.review ?? null;
+  const conflicts = state?.conflicts ?? [];
+  const problems = state?.problems ?? [];
+  const blocked = !state || conflicts.length > 0 || problems.some((each) => each.severity === "error");
+  const asked = review?.state === "requested" && mayJudge(review);
   const begin = (): void => publish({ seen: subjectOf(head, state, diff), ids: [...chosen.keys()], chosen: chosen.size ? countsOf(chosen.values()) : null });
   useCommands(`draft ${String(publishes && !blocked)} ${String(unapproved)} ${head} ${[...chosen.keys()].join()}`, () => (publishes && !blocked ? [{ name: "Publish the draft", keys: "p", run: begin }] : []));
   return (
     <>
       <div class="summary">
-        <p class="facts"><strong><Counts counts={diff.counts} /></strong><ReviewBadge review={state.review} />
-          {state.pullRequest && <a href={state.pullRequest.url} rel="noreferrer" target="_blank">Pull request {state.pullRequest.number} ({state.pullRequest.state})</a>}</p>
+        <p class="facts"><strong><Counts counts={diff.counts} /></strong>{state ? <ReviewBadge review={review} /> : <span role="status">Checking the rules …</span>}
+          {state?.pullRequest && <a href={state.pullRequest.url} rel="noreferrer" target="_blank">Pull request {state.pullRequest.number} ({state.pullRequest.state})</a>}</p>
         <p class="actions">
           {chosen.size > 0 && [...chosen.values()].every(edits) && <Button disabled={call.busy} onClick={() => revert([...chosen.values()])}>Discard {plural(chosen.size, "change")}</Button>}
           {may(of, "redirect", "write") && may(of, "page", "write") && <Button kind="danger" onClick={() => setDiscarding(true)}>Discard all …</Button>}
@@ -138,12 +160,12 @@ function Open({ of, draft, head, state, diff, thread, earlier, publish }: OpenPr
           {publishes && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={begin}>{chosen.size ? `Publish ${plural(chosen.size, "change")} …` : "Publish …"}</Button>}
         </p>
       </div>
-      {blocked && state.conflicts.length === 0 && <p class="notice">Fix the errors before you publish.</p>}
-      {mayEdit(of) && !publishes && <WhoPublishes review={state.review} />}
+      {state && blocked && conflicts.length === 0 && <p class="notice">Fix the errors before you publish.</p>}
+      {state && mayEdit(of) && !publishes && <WhoPublishes review={review} />}
       <Refusal text={call.faults.text} still={call.still} />
-      <Verdicts review={state.review} />
-      <Conflicts of={of} draft={draft} head={head} release={state.release} items={state.conflicts} settles={(kind) => may(of, kind === "file" ? "project" : kind, "write")} />
-      <Problems items={state.problems} total={state.problemsTotal} impact={diff.impact} />
+      <Verdicts review={review} />
+      {state && <Conflicts of={of} draft={draft} head={head} release={state.release} items={conflicts} settles={(kind) => may(of, kind === "file" ? "project" : kind, "write")} />}
+      <Problems items={problems} total={state?.problemsTotal ?? 0} impact={effects?.impact} />
       <div class="columns">
         <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>
           {diff.total === 0 ? <Empty title="No rule differs from what is published" /> : <>
@@ -152,13 +174,13 @@ function Open({ of, draft, head, state, diff, thread, earlier, publish }: OpenPr
                 chosen={chosen.has(each.id)} choose={choose} revert={revert} />)}
             </ul>
             <Pages total={diff.total} /></>}
-          <Files items={diff.files} />
+          <Files items={effects?.files ?? []} />
           <Fixes of={of} draft={draft} head={head} />
         </section>
         <aside>
-          <ImpactPanel impact={diff.impact} problems={state.problems} />
+          {effects && <ImpactPanel impact={effects.impact} problems={problems} />}
           <section class="panel" aria-labelledby="review"><h2 id="review">Review {thread.data && <Badge>{thread.data.total}</Badge>}</h2>
-            <Owners review={state.review} />{thread.error && <Failure error={thread.error} retry={thread.reload} />}{thread.data && <Remarks items={thread.data.items} total={thread.data.total} more={earlier} />}<Say of={of} draft={draft} head={head} review={state.review} />
+            <Owners review={review} />{thread.error && <Failure error={thread.error} retry={thread.reload} />}{thread.data && <Remarks items={thread.data.items} total={thread.data.total} more={earlier} />}<Say of={of} draft={draft} head={head} review={review} />
           </section>
         </aside>
       </div>

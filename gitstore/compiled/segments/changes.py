@@ -41,6 +41,8 @@ def _with_touched(
     kind: Kind, snapshot: Snapshot, differing: list[CompiledFile], touched: frozenset[int]
 ) -> list[CompiledFile]:
     """Return the differing files and those with a touched record, in path order, which is that of a state."""
+    if len(differing) == len(snapshot.rule_files[kind]):  # an import, or a change of all: there are no others
+        return differing
     files = {file.path: file for file in (*differing, *snapshot.files_with(kind, touched))} if touched else {}
     return [files[path] for path in sorted(files)]
 

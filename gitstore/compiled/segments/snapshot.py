@@ -183,6 +183,10 @@ class Snapshot:
         files = self.rule_files[kind]
         return [files[at] for at in self.finder(kind).find(ids)]
 
+    def is_repeated(self, kind: Kind, number: int) -> bool:
+        """Tell whether several records have an id; a push may bring that."""
+        return sum(file.segment.ids.count(number) for file in self.files_with(kind, [number])) > 1
+
     def finder(self, kind: Kind) -> FileFinder:
         """Return the finder of a list's files."""
         found = self._finders.get(kind)
