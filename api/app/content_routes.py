@@ -32,7 +32,7 @@ from api.resources.content.proposals import (
     ProposalUpdate,
 )
 from api.resources.content.publishing import History, HistoryEntry, Publish, Rollback
-from api.resources.content.reviews import DraftReview
+from api.resources.content.reviews import DraftReview, PublishReview
 from api.resources.content.transfer import Export, Import
 from api.resources.service.web_keys import WebKeys
 from api.reviews.reviewing import Reviews
@@ -96,6 +96,7 @@ def content_routes(  # noqa: PLR0913, PLR0917 - every dependency of the content 
         Route(_PROJECT + "/rollback", Rollback(store)),
         Route(_PROJECT + "/history", History(store)),
         Route(_PROJECT + "/history/{version}", HistoryEntry(store, signer)),
+        Route(_PROJECT + "/history/{version}/review", PublishReview(store, reviews)),
         Route(_PROJECT + "/test", Test(releases, store)),
         Route(_PROJECT + "/lint", Lint(store)),
         Route(_PROJECT + "/diff", Diff(store)),

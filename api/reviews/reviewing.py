@@ -23,6 +23,7 @@ from api.db.namespaces.reviews import (
     Remark,
     Topic,
     add_remark,
+    find_last_remarks,
     find_last_steps,
     find_remarks,
 )
@@ -50,6 +51,8 @@ REVIEW_GRANTS = (VERDICT_GRANT, ("redirect", "write"), ("page", "write"), ("proj
 
 # The (resource, action) grant of those whose turn it is after a request or an approval.
 _NEXT_GRANTS = {Action.REQUEST: VERDICT_GRANT, Action.APPROVE: ("project", "publish")}
+
+_MOST_REMARKS = 100  # of a proposal that is gone
 
 _log = logs.logger("reviews")
 
@@ -196,6 +199,20 @@ class Reviews:
         """Return the remarks on a draft, and its review, with what the caller may do."""
         with self.database.reading() as connection:
             return self._read(connection, key, draft, caller)
+
+    def remarks_on(self, namespace: str, project: str, commits: Collection[str]) -> list[Remark]:
+        """Return the remarks on these commits in a project, oldest first: the conversation that led to a publish."""
+        with self.database.reading() as connection:
+            return find_remarks(connection, namespace, project, commits)
+
+    def last_remarks(self, namespace: str, name: str) -> list[Remark]:
+        """Return the newest remarks on a proposal that may be gone, newest first; none while the database is unavailable."""
+        try:
+            with self.database.reading() as connection:
+                return find_last_remarks(connection, namespace, name, _MOST_REMARKS)
+        except (StateBusy, StateBroken) as ex:
+            _log.warning("reviews_not_read", exc_info=ex)
+            return []
 
     def find_review(self, key: DraftKey, draft: ReviewSubject, caller: Principal | None = None) -> Review | None:
         """Return the review of a draft; None while the database is unavailable, since the draft itself can be read."""

@@ -1,30 +1,26 @@
 """The publish of a proposal: each project that it changes is merged by rule, and all are published as one commit, or none."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from content.records.names import is_name
 from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.drafts import DraftName, DraftState, project_tree
 from gitstore.errors import NotAllowed, NotFound, NothingToPublish, StaleProposal
 from gitstore.git.after_commit import after_commit
-from gitstore.git.repository import Author, CommitInfo
+from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
-from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import (
     APPROVED_BY,
-    MERGED_HEAD,
     MERGED_PROPOSAL,
     OVERRIDE,
     WRITTEN_BY,
-    load_message,
     signature,
 )
-from gitstore.history.numbering import read_index
-from gitstore.layout import PROPOSAL_PREFIX, CommitId, TreeId
+from gitstore.layout import PROPOSAL_PREFIX, CommitId
+from gitstore.proposals.merges import merged_head, published_projects
 from gitstore.proposals.merging import (
     ProposalMerge,
     merge_proposal,
@@ -239,18 +235,7 @@ def _find_merged(
     """Return the publish that merged the proposal, at the head of the request if it names one."""
     wanted = head or request.head
     for info in islice(transaction.first_parents(transaction.release()), _RETRY_WINDOW):
-        trailers = load_message(info.message).trailers
-        merged = info.parents[1] if len(info.parents) > 1 else CommitId(trailers.get(MERGED_HEAD, ""))
-        if trailers.get(MERGED_PROPOSAL) == request.id and merged and wanted in {"", merged}:
-            return MergeResult(request.id, "", merged, info.id, dict(_published(compiler, transaction, info)))
+        merged = merged_head(info, request.id)
+        if merged and wanted in {"", merged}:
+            return MergeResult(request.id, "", merged, info.id, dict(published_projects(compiler, transaction, info)))
     return None
-
-
-def _published(compiler: Compiler, transaction: Transaction, info: CommitInfo) -> Iterator[tuple[str, PublishResult]]:
-    """Yield the publish of each project in a commit on release."""
-    before: TreeId = transaction.commit(info.parents[0]).tree
-    manifest = ensure_manifest(compiler, transaction.release())
-    for name in sorted(filter(is_name, transaction.differing_entries(before, info.tree))):
-        if name in manifest.projects:
-            found = read_index(compiler, manifest, name).resolve(info.id)
-            yield name, PublishResult(found.commit, found.number, found.counts or {}, found.tree)

@@ -14,6 +14,7 @@ from gitstore.git.repository import Author
 from gitstore.layout import CommitId
 from gitstore.merge.file_texts import FileTexts
 from gitstore.proposals import branches
+from gitstore.proposals.merges import GoneMerge, find_gone_merge
 from gitstore.proposals.proposal import Proposal, ProposalKey, read_proposal, read_proposals
 from gitstore.proposals.publishing import (
     MergeRequest,
@@ -110,6 +111,11 @@ class Proposals(Component):
             for name, published in merged.projects.items()
         }
         return merged._replace(projects=counted)
+
+    def find_gone_merge(self, namespace: str, wanted: str, heads: Collection[CommitId]) -> GoneMerge | None:
+        """Return the newest merge of a proposal whose branch is gone, by its id or by one of its heads."""
+        with self._access.reading(namespace) as compiler:
+            return find_gone_merge(compiler, wanted, heads)
 
     def update(self, namespace: str, wanted: str, author: Author, scope: Scope, head: str = "") -> CommitId:
         """Merge release into the branch of a proposal; return its new head."""

@@ -13,6 +13,7 @@ from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author
 from gitstore.history import history
 from gitstore.history.history import PublishRecord
+from gitstore.history.merged_commits import MergedCommits, read_merged_commits
 from gitstore.history.rule_history import RuleEvent, read_rule_history
 from gitstore.layout import CommitId
 from gitstore.publish import publishing
@@ -129,6 +130,23 @@ class Publishes(Component):
             changes = history.publish_changes(compiler, project, index, version)
             files = history.publish_files(compiler, project, index, version)
             return history.read_publish(compiler, project, index, version), changes, files
+
+    def merged_commits(self, namespace: str, project: str, word: str) -> MergedCommits:
+        """Return the commits that a publish brought to release, on which the remarks of its review are."""
+        version = self._access.version(namespace, project, word)
+        with self._access.reading(namespace) as compiler:
+            return read_merged_commits(compiler.repository, version.commit)
+
+    def identities(
+        self, namespace: str, project: str, word: str, wanted: Collection[tuple[Kind, str]]
+    ) -> dict[tuple[Kind, str], str]:
+        """Return the sources and paths of records by kind and id, as after a publish, else as before it."""
+        version = self._access.version(namespace, project, word)
+        with self._access.reading(namespace) as compiler:
+            before = history.version_index(compiler, project).tree_before(version)
+            sides = [compiler.snapshot(project, tree) for tree in (version.tree, before) if tree]
+        found = {each: next(filter(None, (side.find(*each) for side in sides)), None) for each in wanted}
+        return {each: placed.record.identity for each, placed in found.items() if placed}
 
     def version(self, namespace: str, project: str, word: str) -> Version:
         """Find a version by publish number or SHA (7 digits or more)."""

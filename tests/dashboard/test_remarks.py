@@ -75,3 +75,41 @@ def test_an_editor_sees_who_has_asked_for_a_review_and_who_may_publish(world: Wo
     sign_in(other := new_page(), world.user("publisher"), view(place, "/draft"))
     expect(other.get_by_text("A review was asked for by Ada Lovelace")).to_be_visible()
     expect(other.get_by_text("needs the grant project:publish")).to_have_count(0)
+
+
+def test_the_comments_on_a_proposal_are_read_after_its_merge_and_its_address_leads_there(
+    world: World, new_page: Opens
+) -> None:
+    place = world.place()
+    place.add("/a")
+    body = {"branch": "team/a", "project": place.project}
+    made = place.root.ask("POST", f"{place.space}/proposals", 201, json=body).json()
+    path = f"{place.space}/proposal/{made['id']}"
+    remark = {"action": "comment", "head": made["head"], "note": "Only until May."}
+    place.root.ask("POST", f"{path}/review", 200, json=remark)
+    place.root.ask("POST", f"{path}/merge", 200)
+    page = new_page(refused=404)
+    sign_in(page, world.user("admin"), f"/dashboard/proposal/{place.namespace}/{made['id']}")
+    expect(page.get_by_role("heading", name="This proposal is merged")).to_be_visible()
+    expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+    assert violations(page) == []
+    page.get_by_role("link", name="publish 2 of shop").click()
+    comments = page.get_by_role("region", name="Comments")
+    expect(comments).to_contain_text("Only until May.")
+    expect(comments.get_by_role("textbox")).to_have_count(0)
+    assert violations(page) == []
+
+
+def test_the_address_of_a_removed_proposal_says_so_once(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a")
+    body = {"branch": "team/a", "project": place.project}
+    made = place.root.ask("POST", f"{place.space}/proposals", 201, json=body).json()
+    path = f"{place.space}/proposal/{made['id']}"
+    place.root.ask("POST", f"{path}/review", 200, json={"action": "comment", "head": made["head"], "note": "No."})
+    place.root.ask("DELETE", path, 204)
+    page = new_page(refused=404)
+    sign_in(page, world.user("admin"), f"/dashboard/proposal/{place.namespace}/{made['id']}")
+    expect(page.get_by_role("heading", name="This proposal is gone")).to_be_visible()
+    expect(page.get_by_text("was removed")).to_have_count(1)
+    expect(page.get_by_role("button", name="Try again")).to_have_count(0)

@@ -145,6 +145,13 @@ def find_remarks(connection: Connection, namespace: str, project: str, heads: Co
     return sorted(found, key=lambda remark: remark.id)
 
 
+def find_last_remarks(connection: Connection, namespace: str, draft: str, most: int) -> list[Remark]:
+    """Return the newest remarks under the name of a proposal, newest first, also of one that is gone."""
+    own = (reviews.c.namespace == namespace, reviews.c.draft == draft, reviews.c.archive.is_(None))
+    query = select(reviews).where(*own).order_by(reviews.c.id.desc()).limit(most)
+    return [_remark(row) for row in connection.execute(query)]
+
+
 def find_last_steps(connection: Connection, namespaces: Collection[str]) -> dict[DraftKey, Remark]:
     """Return the last request or verdict under each name of a draft in these namespaces, also of drafts that have ended."""
     named, found = sorted(namespaces), dict[DraftKey, Remark]()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from api.errors import Forbidden, not_found
+from api.errors import ApiError, Forbidden, not_found
 from api.http.guard.access import EVERYWHERE
 from api.interfaces import Principal
 from gitstore.proposals.proposal import Proposal
@@ -36,7 +36,7 @@ def require_visible(principal: Principal, namespace: str, proposal: Proposal) ->
     return proposal
 
 
-def unknown_proposal(wanted: str) -> Exception:
+def unknown_proposal(wanted: str) -> ApiError:
     """Return the error for a proposal that does not exist, or that the caller may not read."""
     return not_found(f"There is no proposal {wanted[:40]!r} in this namespace.")
 

@@ -112,7 +112,7 @@ class ProposalReview:
         return {key: each for key, each in subjects.items() if (key.project, KINDS[topic.kind], topic.id) in found}
 
     async def _report(self, req: Request, namespace: str, wanted: str) -> ProposalReport:
-        found = await read_visible(req, self._store, namespace, wanted)
+        found = await read_visible(req, self._store, self._reviews, namespace, wanted)
         [report] = await run_in_process(self._store.proposals.reports, namespace, [found])
         return report
 

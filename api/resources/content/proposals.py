@@ -30,6 +30,7 @@ from api.http.response import proposal_views
 from api.http.response.paging import write_window
 from api.http.response.proposal_views import Reader
 from api.http.response.redaction import redact_conflicts, redact_problems
+from api.resources.content.gone_proposals import explain_absence
 from api.reviews import review_json
 from api.reviews.review import Review
 from api.reviews.reviewing import Override, Reviews
@@ -125,13 +126,13 @@ class ProposalResource:
     @any_principal
     async def on_get(self, req: Request, resp: Response, namespace: str, id: str) -> None:
         """Show the proposal: its changes, problems, conflicts with release and reviews, by project."""
-        found = await read_visible(req, self._store, namespace, id)
+        found = await read_visible(req, self._store, self._reviews, namespace, id)
         resp.media = await _show(req, self._store, self._reviews, self._stale_days, namespace, found)
 
     @any_principal
     async def on_delete(self, req: Request, resp: Response, namespace: str, id: str) -> None:
         """Remove the branch: 204; with `?head=` only if it is at this commit."""
-        found = await read_visible(req, self._store, namespace, id)
+        found = await read_visible(req, self._store, self._reviews, namespace, id)
         scope = _require_writable(req, namespace, found)
         wanted = read_commit(req, "head")
         head: CommitId | None = await run_in_thread(self._store.proposals.delete, namespace, id, scope, wanted)
@@ -151,13 +152,13 @@ class ProposalUpdate:
     async def on_post(self, req: Request, resp: Response, namespace: str, id: str) -> None:
         """Merge release into the branch by rule, as one commit with two parents; respond with the proposal then."""
         body = await read_optional_content(req, "proposal-update")
-        found = await read_visible(req, self._store, namespace, id)
+        found = await read_visible(req, self._store, self._reviews, namespace, id)
         scope = _require_writable(req, namespace, found)
         with _redact_errors(req, namespace):
             await run_in_process(
                 self._store.proposals.update, namespace, id, author_of(req), scope, body.get("head", "")
             )
-        updated = await read_visible(req, self._store, namespace, id)
+        updated = await read_visible(req, self._store, self._reviews, namespace, id)
         resp.media = await _show(req, self._store, self._reviews, self._stale_days, namespace, updated)
 
 
@@ -231,10 +232,13 @@ class ProposalMerge:
             await run_in_thread(self._reviews.note_override, override, found.commit, number)
 
 
-async def read_visible(req: Request, store: Store, namespace: str, wanted: str) -> Proposal:
-    """Return a proposal that the caller may read, else raise a 404."""
+async def read_visible(req: Request, store: Store, reviews: Reviews, namespace: str, wanted: str) -> Proposal:
+    """Return a proposal that the caller may read, else raise a 404, which tells what became of it."""
     require_namespace(principal_of(req), namespace)
-    found: Proposal = await run_in_process(store.proposals.read, namespace, wanted)
+    try:
+        found: Proposal = await run_in_process(store.proposals.read, namespace, wanted)
+    except NotFound:
+        raise await explain_absence(req, store, reviews, namespace, wanted) from None
     return require_visible(principal_of(req), namespace, found)
 
 

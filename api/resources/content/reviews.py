@@ -1,4 +1,4 @@
-"""Reviews of drafts: remarks, verdicts and status."""
+"""Reviews of drafts: remarks, verdicts and status; and the remarks that led to a publish."""
 
 from typing import Any
 
@@ -73,6 +73,34 @@ class DraftReview:
     async def _check_exists(self, namespace: str, name: DraftName, topic: Topic) -> None:
         if not await run_in_process(self._store.drafts.has_record, namespace, name, KINDS[topic.kind], topic.id):
             raise NotFound(f"There is no {topic.kind} with the id {topic.id} in this draft; nothing was recorded.")
+
+
+class PublishReview:
+    """The review that led to a publish: its remarks stay after the draft or proposal has ended."""
+
+    def __init__(self, store: Store, reviews: Reviews) -> None:
+        self._store = store
+        self._reviews = reviews
+
+    @grants("project", "read")
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str, version: str) -> None:
+        """Show a window of the remarks on the commits of the publish, oldest first unless `newest`."""
+        limit, offset = read_window(req)
+        head, commits = await run_in_process(self._store.publishes.merged_commits, namespace, project, version)
+        remarks = await run_in_thread(self._reviews.remarks_on, namespace, project, commits)
+        shown = (remarks[::-1] if read_flag(req, "newest") else remarks)[offset : offset + limit]
+        readable = {item_kind(kind) for kind in readable_kinds(req, namespace, project)}
+        topics = {remark.topic for remark in shown if remark.topic and remark.topic.kind in readable}
+        wanted = {(KINDS[topic.kind], topic.id) for topic in topics}
+        found = await run_in_process(self._store.publishes.identities, namespace, project, version, wanted)
+        identities = {(item_kind(kind), record_id): identity for (kind, record_id), identity in found.items()}
+        resp.media = {
+            "items": [review_json.remark(remark, head, identities) for remark in shown],
+            "total": len(remarks),
+            "limit": limit,
+            "offset": offset,
+            "head": head,
+        }
 
 
 def _read_statement(req: Request, body: dict[str, Any], topic: Topic | None) -> ReviewStatement:

@@ -17,6 +17,7 @@ import { ChangeList, Counts, Files, SIGNS, worded } from "./changes.tsx";
 import { Difference } from "./differences.tsx";
 import { Watch } from "./publish.tsx";
 import { New, Old } from "./replace.tsx";
+import { inOrder, MOST_REMARKS, Remarks } from "./review.tsx";
 import { StateChoice, usePublishes } from "./state_choice.tsx";
 import type { ViewProps } from "./view.ts";
 
@@ -128,10 +129,20 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
       <h2>{before > 0 ? `Changes since publish ${before}` : "Changes"}</h2>
       {publish.diff.length === 0 ? <p class="quiet">No rule differs.</p> : <ChangeList items={publish.diff} />}
       <Files items={publish.files} />
+      <Conversation of={of} version={publish.version} />
       {reopening && <Reopening of={of} number={publish.publishNumber} close={() => setReopening(false)} />}
       {back > 0 && <Rollback of={of} number={back} publishes={publishes} failure={failure} close={() => setBack(0)} />}
     </div>
   );
+}
+
+/** The remarks that led to a publish, to read. */
+function Conversation({ of, version }: { of: Of; version: string }): JSX.Element | null {
+  const [most, setMost] = useState(MOST_REMARKS);
+  const found = useLoad(`${keyOf(of)} ${version} ${most}`, async (signal) => inOrder(await get(`${P}/history/{version}/review`, { path: { ...of, version }, query: { newest: true, limit: most }, signal })));
+  if (found.error) return <Failure error={found.error} retry={found.reload} />;
+  if (!found.data?.total) return null;
+  return <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Comments</h2><Remarks items={found.data.items} total={found.data.total} more={() => setMost(most + MOST_REMARKS)} /></section>;
 }
 
 /** Two states to choose. What is chosen in a list is compared at once; what is typed, once it is sent. */

@@ -1,7 +1,7 @@
 // A proposal: a pushed branch, with what it changes in each project, its review and its merge.
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { get, post, remove } from "../api/client.ts";
+import { ApiFault, get, post, remove } from "../api/client.ts";
 import type { LiveEvent } from "../api/events.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Time, type Tone } from "../components/basics.tsx";
@@ -48,6 +48,7 @@ export default function ProposalView({ params: { namespace = "", id = "" } }: Vi
   const found = useLoad(`${namespace} ${id}`, (signal) => get(PATH, { path, signal }), about);
   const [most, setMost] = useState(MOST_REMARKS);
   const thread = useLoad(`${namespace} ${id} ${most}`, async (signal) => inOrder(await get(`${PATH}/review`, { path, query: { newest: true, limit: most }, signal })), about);
+  const gone = found.error instanceof ApiFault && found.error.status === 404 ? found.error : null;
   return (
     <main class="page">
       <header class="heading">
@@ -56,11 +57,23 @@ export default function ProposalView({ params: { namespace = "", id = "" } }: Vi
         <p class="facts">{found.data && <><ProposalState state={found.data.state} /><code>{found.data.branch}</code>{found.data.author && <span>by <bdi>{found.data.author.replace(/\s*<[^>]*>/, "")}</bdi></span>}
           <Time at={found.data.updatedAt} /><span>{plural(found.data.commits, "commit")}</span></>}</p>
       </header>
-      {found.error && <Failure error={found.error} retry={found.reload} />}
-      {found.data && <Body namespace={namespace} proposal={found.data} thread={thread.data} onMerge={() => { merged.current = true; }} />}
-      {thread.error && <Failure error={thread.error} retry={thread.reload} />}
+      {gone ? <Gone namespace={namespace} error={gone} /> : found.error && <Failure error={found.error} retry={found.reload} />}
+      {found.data && !gone && <Body namespace={namespace} proposal={found.data} thread={thread.data} onMerge={() => { merged.current = true; }} />}
+      {thread.error && !found.error && <Failure error={thread.error} retry={thread.reload} />}
       {thread.data && thread.data.total > 0 && <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Comments</h2><Remarks items={thread.data.items} total={thread.data.total} more={() => setMost(most + MOST_REMARKS)} /></section>}
     </main>
+  );
+}
+
+/** What has become of a proposal whose branch is gone. */
+function Gone({ namespace, error }: { namespace: string; error: ApiFault }): JSX.Element {
+  const publishes = Object.entries((error.body as components["schemas"]["error.schema"] | null)?.mergedAs ?? {});
+  if (!publishes.length) return <Empty title="This proposal is gone"><p>{error.message}</p><p><a href="/">Overview</a></p></Empty>;
+  return (
+    <Empty title="This proposal is merged">
+      {publishes.map(([project, { publishNumber, publishedBy, publishedAt }]) => (
+        <p key={project}>Merged as <a href={`${projectPath(namespace, project, "history")}?version=${publishNumber}`}>publish {publishNumber} of {project}</a> by <bdi>{publishedBy.replace(/\s*<[^>]*>/g, "")}</bdi> <Time at={publishedAt} />, with its review.</p>))}
+    </Empty>
   );
 }
 

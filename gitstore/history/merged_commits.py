@@ -1,0 +1,43 @@
+"""The commits that a publish brought to release: the remarks of its review are on these."""
+
+import re
+from contextlib import suppress
+from typing import NamedTuple
+
+from gitstore.errors import Broken
+from gitstore.git.ancestry import commits_between
+from gitstore.git.repository import CommitInfo, Repository
+from gitstore.history.messages import MERGED_HEAD, SELECTED_FROM, load_message
+from gitstore.layout import CommitId
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+class MergedCommits(NamedTuple):
+    """The commits of a publish: `head` is the one that was published, and approved where that was needed."""
+
+    head: CommitId
+    commits: frozenset[CommitId]
+
+
+def read_merged_commits(repository: Repository, commit: CommitId) -> MergedCommits:
+    """Return the commits of a publish, also those of a draft or branch that it names and that is no parent of it.
+
+    Such a branch may be gone; then only its head is known.
+    """
+    info = repository.commit(commit)
+    head = _published_head(info)
+    found = {commit, head}
+    for end in (commit, head):
+        with suppress(Broken):
+            found |= {each.id for before in info.parents[:1] for each in commits_between(repository, before, end)}
+    return MergedCommits(head, frozenset(found))
+
+
+def _published_head(info: CommitInfo) -> CommitId:
+    """Return the head of the draft or branch that a publish merged, else its own commit."""
+    trailers = load_message(info.message).trailers
+    named = trailers.get(SELECTED_FROM, "").partition(" ")[0] or trailers.get(MERGED_HEAD, "")
+    if _COMMIT.fullmatch(named):
+        return CommitId(named)
+    return (*info.parents[1:], info.id)[0]
