@@ -43,6 +43,7 @@ ENDPOINTS = {
     f"{P}/rollback": "POST",
     f"{P}/history": "GET",
     f"{P}/history/{{version}}": "GET",
+    f"{P}/history/{{version}}/review": "GET",
     f"{P}/diff": "GET",
     f"{P}/import": "POST",
     f"{P}/export": "GET",
