@@ -10,7 +10,7 @@ from api.db.generation import start_generation
 from api.db.tables import metadata
 from gitstore.file_lock import hold_lock_file
 
-NEWEST_REVISION = "0026"  # a test compares it with the scripts
+NEWEST_REVISION = "0027"  # a test compares it with the scripts
 
 _ADVISORY_LOCK = 0x57617970_6F7374  # "Waypost", for nodes that share one PostgreSQL
 # https://alembic.sqlalchemy.org/en/latest/api/runtime.html#alembic.runtime.environment.EnvironmentContext.configure.params.version_table

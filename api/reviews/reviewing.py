@@ -181,10 +181,9 @@ class Reviews:
         able = {
             action: {key for key in heads if caller.can(*grant, *key[:2])} for action, grant in _NEXT_GRANTS.items()
         }
-        namespaces = {key.namespace for keys in able.values() for key in keys}
         try:
             with self.database.reading() as connection:
-                steps = find_last_steps(connection, namespaces)
+                steps = find_last_steps(connection, frozenset().union(*able.values()))
         except (StateBusy, StateBroken) as ex:
             _log.warning("reviews_not_read", exc_info=ex)
             return frozenset()

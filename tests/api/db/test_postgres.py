@@ -27,6 +27,7 @@ from api.db.errors import StateBroken, StateBusy
 from api.db.events import deliveries, events, webhooks
 from api.db.events.events import Event, EventType
 from api.db.events.webhooks import Webhook
+from api.db.namespaces.reviews import Action, DraftKey, Person, Remark, add_remark, find_last_steps
 from api.db.schema import migrate
 from api.db.state_store import open_state_store
 from api.db.tables import metadata
@@ -232,6 +233,16 @@ def test_creators_of_tokens_are_found_for_any_numbers_in_commits(here: World) ->
     number = here.services.tokens.create(root, "ci", everywhere("redirect:read")).token.id
     with here.services.state.database.reading() as connection:
         assert audit.find_token_owners(connection, [number, 10**17]) == {number: {root.id}}
+
+
+def test_the_last_steps_of_reviews_are_found_for_many_drafts(here: World) -> None:
+    keys = [DraftKey("acme", "shop", f"d{number}") for number in range(700)]
+    with here.services.state.database.writing() as connection:
+        for action in (Action.REQUEST, Action.APPROVE, Action.COMMENT):
+            add_remark(connection, Remark(START, keys[699], "a" * 40, action, Person("user", 1, "kim", "Kim", "kim@a")))
+    with here.services.state.database.reading() as connection:
+        last = find_last_steps(connection, keys)
+    assert [(key, remark.action) for key, remark in last.items()] == [(keys[699], Action.APPROVE)]
 
 
 def test_events_are_in_order_and_each_delivery_is_claimed_by_one(here: World) -> None:

@@ -12,7 +12,7 @@ from api.auth.accounts import NewUser
 from api.auth.permissions.grants import everywhere
 from api.auth.permissions.principal import OPERATOR
 from api.db.audit import AuditEvent, find_token_owners, list_entries
-from api.db.namespaces.reviews import Action, DraftKey, Person, Remark, Topic, add_remark, find_remarks
+from api.db.namespaces.reviews import Action, DraftKey, Person, Remark, Topic, add_remark, find_last_steps, find_remarks
 from api.settings import Settings
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -60,6 +60,33 @@ def test_remarks_are_of_one_project_and_of_the_commits_that_are_named(services: 
     assert [remark.id for remark in found(services, set(heads))] == [*numbers[: len(said)], elsewhere]
     assert [remark.head for remark in found(services, {heads[5], "f" * 40})] == [heads[5]]
     assert found(services, set()) == []
+
+
+def test_the_last_step_of_a_draft_is_its_last_request_or_verdict(services: Services) -> None:
+    keys = [MAIN._replace(draft=f"d{number}") for number in range(700)]
+    steps = (Action.REQUEST, Action.REJECT, Action.COMMENT, Action.PUSH)
+    for key in (keys[0], keys[699]):
+        stored(services, *(Remark(NOW, key, "a" * 40, action, KIM) for action in steps))
+    with services.state.database.reading() as connection:
+        last = find_last_steps(connection, keys)
+        assert find_last_steps(connection, [MAIN, keys[1]]) == find_last_steps(connection, []) == {}
+    assert {key: remark.action for key, remark in last.items()} == dict.fromkeys((keys[0], keys[699]), Action.REJECT)
+
+
+def test_the_last_step_is_found_among_many_remarks_as_among_few(services: Services) -> None:
+    """Guard: the overview asks for the open drafts, and remarks of those that have ended stay."""
+    ended = [Remark(NOW, MAIN._replace(draft=f"d{number}"), "a" * 40, Action.APPROVE, KIM) for number in range(500)]
+    stored(services, *ended, *(Remark(NOW, MAIN, "a" * 40, Action.COMMENT, KIM) for _ in range(500)))
+    stored(services, Remark(NOW, MAIN, "b" * 40, Action.REQUEST, KIM))
+    steps = list[int]()
+    with services.state.database.reading() as connection:
+        driver = connection.connection.driver_connection
+        assert driver
+        driver.set_progress_handler(lambda: steps.append(1), 1)
+        last = find_last_steps(connection, [MAIN])
+        driver.set_progress_handler(None, 1)
+    assert last[MAIN].head == "b" * 40
+    assert len(steps) < 300
 
 
 def test_what_is_decided_is_in_the_trail_with_the_row_or_not_at_all(services: Services) -> None:
