@@ -39,6 +39,7 @@ from api.reviews.review import (
     with_token_owners,
 )
 from api.reviews.reviewers import VERDICT_GRANT, find_caller, find_owners, lapsed_reviewers, person_of
+from gitstore.drafts.drafts import stale_head
 from gitstore.errors import StaleDraft, StoreError
 from gitstore.git.repository import Author
 from gitstore.layout import PROPOSAL_PREFIX, CommitId
@@ -353,10 +354,9 @@ def _noun(key: DraftKey) -> str:
 
 
 def _check_head(draft: ReviewSubject, key: DraftKey, head: str) -> None:
+    """Raise StaleDraft where a statement is not about the head; without a draft there is nothing to say, so no head is it."""
     if head != draft.head:
-        where = f"is at {draft.head}" if draft.head else "does not exist"
-        name = key.draft.removeprefix(PROPOSAL_PREFIX)
-        raise StaleDraft(f"The {_noun(key)} {name} {where}; the request names {head}. Read it again, then retry.")
+        raise stale_head(f"{_noun(key)} {key.draft.removeprefix(PROPOSAL_PREFIX)}", draft.head, head)
 
 
 def _is_pusher_unknown(connection: Connection, key: DraftKey, draft: ReviewSubject) -> bool:

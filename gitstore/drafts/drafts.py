@@ -265,8 +265,11 @@ def require_draft(state: DraftState) -> None:
 def require_head(state: DraftState, head: str) -> None:
     """Raise StaleDraft where the draft's head is not what the caller expects; `NO_DRAFT` expects none."""
     if head and head != (state.head or NO_DRAFT):
-        where = f"is at {state.head}" if state.head else "does not exist"
-        wanted = "no draft" if head == NO_DRAFT else head[:40]
-        raise StaleDraft(
-            f"The draft {state.name.draft} {where}; the request expects {wanted}. Read it again, then retry."
-        )
+        raise stale_head(f"draft {state.name.draft}", state.head, head)
+
+
+def stale_head(what: str, found: CommitId | None, expected: str) -> StaleDraft:
+    """Return the refusal of a call that expects another head of a draft, or of a proposal, than it has."""
+    where = f"is at {found}" if found else "does not exist"
+    wanted = "no draft" if expected == NO_DRAFT else expected[:40]
+    return StaleDraft(f"The {what} {where}; the request expects {wanted}. Read it again, then retry.")

@@ -102,7 +102,7 @@ def test_four_eyes_hold_at_the_command_line() -> None:
         (("--comment", "x", "--source", "/c", "--as", "kim"), 2, "no such redirect"),
         (("--approve", "--source", "/a", "--as", "kim"), 2, "only with --comment"),
         (("--approve", "--note", "x" * 5001, "--as", "kim"), 2, "at most 5000"),
-        (("--approve", "--head", "0" * 40, "--as", "kim"), 1, "the request names 0000"),
+        (("--approve", "--head", "0" * 40, "--as", "kim"), 1, "the request expects no draft"),
         (("--approve", "--head", "HEAD", "--as", "kim"), 2, "40 hex digits"),
         (("--approve", "--draft", "none", "--as", "kim"), 2, "no draft none"),
     ],
