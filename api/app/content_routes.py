@@ -76,7 +76,9 @@ def content_routes(  # noqa: PLR0913, PLR0917 - every dependency of the content 
         Route(_PROPOSAL, ProposalResource(store, reviews, settings.proposal_stale_days)),
         Route(_PROPOSAL + "/merge", ProposalMerge(store, reviews)),
         Route(_PROPOSAL + "/review", ProposalReview(store, reviews)),
-        Route(_PROPOSAL + "/update", ProposalUpdate(store, reviews, settings.proposal_stale_days)),
+        Route(
+            _PROPOSAL + "/update", ProposalUpdate(store, reviews, settings.proposal_stale_days, settings.import_limit)
+        ),
         Route(_PROJECT, ProjectResource(store)),
         Route(_PROJECT + "/version", VersionResource(releases, long_polls)),
         Route(_PROJECT + "/changes", Changes(releases, store)),

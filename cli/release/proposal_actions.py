@@ -1,7 +1,8 @@
 """`waypost proposal`: create, update, merge and delete."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import click
 
@@ -10,14 +11,14 @@ from api.auth.permissions.principal import OPERATOR, Principal
 from api.db.audit import Actor, AuditEvent
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.errors import Forbidden
-from api.http.guard.proposal_access import merge_scopes, write_scope
+from api.http.guard.proposal_access import merge_scopes, require_choices, write_scope
 from api.http.response import proposal_views
 from api.reviews.reviewing import Override
 from cli.console.audit_notes import note_done, open_and_note_done
 from cli.console.authoring import as_option, author_of
 from cli.console.exits import InvalidUsage
 from cli.console.leaked_tokens import refuse_words
-from cli.console.output import print_json, print_lines, print_notes
+from cli.console.output import count_noun, print_json, print_lines, print_notes
 from cli.console.progress import show_status
 from cli.console.services import open_existing_services, open_services_of, state_options
 from cli.console.setup import (
@@ -37,8 +38,11 @@ from gitstore.comparison.descriptions import count_text
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound
 from gitstore.layout import BRANCH_PREFIX, proposal_id
+from gitstore.merge.choices import Choice, key_of
+from gitstore.proposals.branches import UpdateRequest
 from gitstore.proposals.proposal import Proposal
 from gitstore.proposals.publishing import BESIDE, MergeRequest, MergeResult
+from gitstore.proposals.report import ProposalReport
 from gitstore.publish.approval import read_reason
 from gitstore.pushes.push import Scope
 from gitstore.store.store import Store
@@ -66,21 +70,46 @@ def create(namespace: str, project: str, branch: str, *, draft: str, head: str, 
 @click.command("update")
 @namespace_argument
 @proposal_argument
+@click.option(
+    "--take", type=click.Choice(["branch", "release"]), help="Resolve all conflicts: take the values of this side."
+)
 @head_option
 @as_option
 @state_options
 def update(
-    namespace: str, proposal: str, *, head: str, username: str | None, data: str | None, database: str | None
+    namespace: str,
+    proposal: str,
+    *,
+    take: str | None,
+    head: str,
+    username: str | None,
+    data: str | None,
+    database: str | None,
 ) -> None:
     """Merge release into the branch of a proposal, by rule.
 
-    Prints the new head. Exits with 1, and changes nothing, if there are conflicts.
+    Prints the new head. Exits with 1, and changes nothing, if there are conflicts and no `--take`.
     """
     store = open_store(data)
     found, author = find_proposal(store, namespace, proposal), author_of(username, data, database)
-    scope, _ = _write_scope(namespace, found, username, data, database)
-    print_lines(store.proposals.update(namespace, found.id, author, scope, head))
-    print_notes(f"Merged release into {found.branch}.")
+    [report] = store.proposals.reports(namespace, [found])
+    choices = [_choice(each, take) for each in _conflicts(report)] if take else []
+    scope, _ = _write_scope(namespace, found, username, data, database, choices)
+    seen = (head or found.head or "", found.release) if take else (head, "")
+    print_lines(store.proposals.update(namespace, UpdateRequest(found.id, author, scope, *seen, choices)))
+    resolved = f"; {count_noun(len(choices), 'conflict')} resolved" if choices else ""
+    print_notes(f"Merged release into {found.branch}{resolved}.")
+
+
+def _conflicts(report: ProposalReport) -> Iterator[Mapping[str, Any]]:
+    yield from report.conflicts
+    for project in report.projects:
+        yield from project.conflicts
+
+
+def _choice(conflict: Mapping[str, Any], side: str) -> Choice:
+    taken = "draft" if side == "branch" else side
+    return Choice(*key_of(conflict), taken, project=conflict.get("project", ""))
 
 
 @click.command("delete")
@@ -209,13 +238,22 @@ def _notes(merged: MergeResult) -> Sequence[str]:
 
 
 def _write_scope(
-    namespace: str, found: Proposal, username: str | None, data: str | None, database: str | None
+    namespace: str,
+    found: Proposal,
+    username: str | None,
+    data: str | None,
+    database: str | None,
+    choices: Sequence[Choice] = (),
 ) -> tuple[Scope, Actor | None]:
-    """Return the scope of a user, and the user as actor; of the operator, everything and None."""
+    """Return the scope of a user, and the user as actor; of the operator, everything and None.
+
+    Raises Forbidden for a user who may not write what is chosen.
+    """
     if username is None:
         return Scope(everywhere=True), None
     with open_existing_services(data, database) as services:
         user = services.accounts.principal(username)
+        require_choices(user, namespace, choices)
         return write_scope(user, namespace, found.projects), user.actor()
 
 

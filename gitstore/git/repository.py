@@ -3,7 +3,7 @@
 import stat
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from dulwich.objects import Blob, Commit, ObjectID, Tree
 
 from content.cache import LruCache
-from gitstore.errors import Broken
+from gitstore.errors import Broken, StoreError
 from gitstore.git import refs
 from gitstore.git.commit_parser import ParsedCommit, parse_commit, read_checked, read_loose
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH, depth_error
@@ -100,6 +100,12 @@ class Repository:
     def has(self, object_id: str) -> bool:
         """Tell whether an object is there, without reading it."""
         return self._objects.contains(object_id)
+
+    def has_commit(self, object_id: str) -> bool:
+        """Tell whether an object is there, can be read, and is a commit."""
+        with suppress(StoreError):
+            return self.has(object_id) and bool(self.commit(CommitId(object_id)).tree)
+        return False
 
     def release(self) -> CommitId:
         """Return the tip of the release branch. Raises Broken if it is missing, since every namespace has one."""

@@ -21,7 +21,8 @@ Conflict = Mapping[str, Any]
 class Choice(NamedTuple):
     """The resolution of a conflict: `take` is `draft`, `release`, or `value` for the one in `value`.
 
-    `id` is the record's, or of kind `file` the file's path in the namespace; `field` as in the conflict.
+    `id` is the record's, or of kind `file` the file's path in the namespace; `field` as in the conflict. `project` is that
+    of a conflict of a proposal, empty for a file beside the projects.
     """
 
     kind: str
@@ -29,22 +30,38 @@ class Choice(NamedTuple):
     field: str
     take: str
     value: Any = None
+    project: str = ""
 
 
-def match_choices(conflicts: Sequence[Conflict], choices: Sequence[Choice]) -> list[tuple[Choice, Conflict]]:
-    """Return each choice with its conflict; raises NotFound where it has none, Invalid for a second choice of one."""
-    known = {(each["kind"], each.get("id") or each["file"], each["field"]): each for each in conflicts}
-    found: dict[tuple[str, str, str], tuple[Choice, Conflict]] = {}
-    for place, choice in enumerate(choices):
+PlacedChoice = tuple[int, Choice]
+"""A choice with its index in the request."""
+MatchedChoice = tuple[int, Choice, Conflict]
+
+
+def key_of(conflict: Conflict) -> tuple[str, str, str]:
+    """Return what the choice for a conflict begins with: kind, id or file, and field."""
+    return conflict["kind"], conflict.get("id") or conflict["file"], conflict["field"]
+
+
+def match_choices(
+    conflicts: Sequence[Conflict], choices: Sequence[PlacedChoice], listed: tuple[str, str]
+) -> list[MatchedChoice]:
+    """Return each choice with its conflict; raises NotFound where it has none, Invalid for a second choice of one.
+
+    `listed` names what has the conflicts, and the call that lists them.
+    """
+    known = {key_of(each): each for each in conflicts}
+    found: dict[tuple[str, str, str], MatchedChoice] = {}
+    for place, choice in choices:
         key = choice[:3]
         if key not in known:
             raise NotFound(
-                f"The draft has no conflict {_name(choice)}; nothing was resolved. GET …/draft lists its conflicts."
+                f"{listed[0]} has no conflict {_name(choice)}; nothing was resolved. {listed[1]} lists its conflicts."
             )
         if key in found:
             message = f"The conflict {_name(choice)} has two choices. Send one."
             raise Invalid(message, [Problem("settled_twice", message, pointer=f"/choices/{place}")])
-        found[key] = choice, known[key]
+        found[key] = place, choice, known[key]
     return list(found.values())
 
 
@@ -76,15 +93,19 @@ _PAGE = {**_PAGE_HEAD, "content": ""}
 
 def check_file(choice: Choice, project: str, place: int) -> bytes:
     """Return the bytes of a file's value; raises Invalid where they are not valid in the file."""
-    path = choice.id.removeprefix(f"{project}/")
-    pointer = f"/choices/{place}/value"
-    if not isinstance(choice.value, str):
-        raise invalid_value([Problem("wrong_type", "The value of a file must be its text.", pointer=pointer)])
-    data = choice.value.encode("utf-8", "surrogatepass")
+    path, data = choice.id.removeprefix(f"{project}/"), file_text(choice, place)
     load = {PROJECT_FILE: project_file.load_project, TESTS_FILE: project_file.load_tests}.get(path)
     if found := errors(list(load(data, choice.id)[1])) if load else []:
         raise invalid_value(found)
     return data
+
+
+def file_text(choice: Choice, place: int) -> bytes:
+    """Return the bytes of a file's value; raises Invalid where it is no text."""
+    if not isinstance(choice.value, str):
+        message = "The value of a file must be its text."
+        raise invalid_value([Problem("wrong_type", message, pointer=f"/choices/{place}/value")])
+    return choice.value.encode("utf-8", "surrogatepass")
 
 
 def field_value(kind: Kind, choice: Choice, pointer: str, identity: str, project: str) -> Any:

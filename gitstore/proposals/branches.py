@@ -1,6 +1,8 @@
 """The branches of proposals: made from a draft, brought up to date with release, and removed."""
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.drafts import DraftName, read_draft, require_draft, require_head
@@ -9,8 +11,10 @@ from gitstore.git.branch_names import BranchNames
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction
 from gitstore.layout import BRANCH_PREFIX, CommitId, is_followed_ref, proposal_id
-from gitstore.proposals.merging import merge_proposal, require_distinct_names, write_files_beside, write_projects
+from gitstore.merge.choices import Choice
+from gitstore.proposals.merging import require_distinct_names, write_files_beside, write_projects
 from gitstore.proposals.proposal import Proposal, read_proposal, read_proposals, require_intact
+from gitstore.proposals.resolving import require_release, resolve_proposal
 from gitstore.pushes.answer import Refused
 from gitstore.pushes.push import Scope
 from gitstore.pushes.ref_names import require_proposal_name
@@ -38,29 +42,48 @@ def create_from_draft(transaction: Transaction, branch: str, name: DraftName, he
     return read_proposal(transaction, proposal_id(ref))
 
 
-def update_branch(
-    compiler: Compiler, transaction: Transaction, wanted: str, author: Author, scope: Scope, head: str = ""
-) -> CommitId:
-    """Merge release into the branch of a proposal, by rule; return its new head.
+@dataclass(frozen=True, slots=True)
+class UpdateRequest:
+    """A request to merge release into the branch of a proposal, with choices for its conflicts.
 
-    Raises NothingToChange where the branch has all of release, Conflicts or Invalid where the merge is not complete.
+    `head`, if given, must be the branch's. With `release`, all that the branch changes must be on release as it is at this commit.
     """
-    proposal = read_proposal(transaction, wanted, head)
+
+    id: str
+    author: Author
+    scope: Scope
+    head: str = ""
+    release: str = ""
+    choices: Sequence[Choice] = ()
+
+
+def update_branch(compiler: Compiler, transaction: Transaction, request: UpdateRequest) -> CommitId:
+    """Merge release into the branch of a proposal, by rule, and return its new head.
+
+    Raises StaleProposal or StaleVersion for other commits than those of the request, NothingToChange where the branch has all
+    of release, NotFound for a choice without a conflict, Conflicts or Invalid where the merge is not complete.
+    """
+    proposal = read_proposal(transaction, request.id, request.head)
     _require_own(proposal, "Merge release into it there.")
-    _require_scope(proposal, scope)
-    base, tip = require_intact(proposal)
-    if proposal.is_merged or base == proposal.release:
+    _require_scope(proposal, request.scope)
+    _, tip = require_intact(proposal)
+    if proposal.is_merged or proposal.base == proposal.release:
         raise NothingToChange(f"The branch {proposal.branch} has all commits of release; nothing to merge.")
-    merge = merge_proposal(compiler, proposal)
+    require_release(transaction, proposal, request.release)
+    merge = resolve_proposal(compiler, transaction, proposal, request.choices)
     merge.require_clean(proposal.branch)
     trees, root = write_projects(transaction, merge), write_files_beside(transaction, proposal.release, merge)
     require_distinct_names(transaction, root, trees)
     for name, tree in trees.items():
         root = transaction.put_folder(root, name, tree)
-    message = f"Merge release into {proposal.branch}\n"
-    written = transaction.write_commit(root, (tip, proposal.release), author, message, unique=True)
+    message = f"Merge release into {proposal.branch}{_resolved(len(request.choices))}\n"
+    written = transaction.write_commit(root, (tip, proposal.release), request.author, message, unique=True)
     transaction.move(proposal.ref, tip, written)
     return written
+
+
+def _resolved(count: int) -> str:
+    return f"; {count} conflict{'s' if count > 1 else ''} resolved" if count else ""
 
 
 def delete_branch(transaction: Transaction, wanted: str, scope: Scope, head: str = "") -> CommitId | None:

@@ -20,7 +20,7 @@ from gitstore.merge.merging import MergedFiles, MergeTrees, merge_trees
 from gitstore.merge.page_bodies import merge_value
 from gitstore.proposals.proposal import Proposal, require_intact
 
-_Folders = tuple[TreeId | None, TreeId | None, TreeId | None]  # of base, release and proposal
+Folders = tuple[TreeId | None, TreeId | None, TreeId | None]  # of base, release and proposal
 _Conflict = dict[str, object]
 
 
@@ -72,9 +72,9 @@ class ProposalMerge:
             count = "1 field was" if len(self.conflicts) == 1 else f"{len(self.conflicts)} fields were"
             name = shlex.quote(branch)
             raise ProposalConflicts(
-                f"{count} changed differently on the branch {branch} and on release; nothing changed. Merge release into the "
-                f"branch with Git, decide there, then retry: git fetch origin && git switch {name} && "
-                f"git merge origin/release && git push origin {name}",
+                f"{count} changed differently on the branch {branch} and on release; nothing changed. Update the proposal with "
+                "a choice for each, or merge release into the branch with Git, decide there, then retry: "
+                f"git fetch origin && git switch {name} && git merge origin/release && git push origin {name}",
                 self.conflicts,
             )
 
@@ -102,7 +102,7 @@ def _merge_project(
     compiler: Compiler, project: str, ends: Ends, decisions: Decisions
 ) -> tuple[ProjectMerge, Sequence[_Conflict]]:
     _require_folder(compiler.repository, project, ends.head)
-    base, release, head = folders = _folders(compiler.repository, project, ends)
+    base, release, head = folders = folders_of(compiler.repository, project, ends)
     if release in {base, head}:
         return ProjectMerge(release, head), ()
     if head == base:
@@ -113,7 +113,8 @@ def _merge_project(
     return ProjectMerge(release, files=merged.files), merged.conflicts
 
 
-def _folders(repository: Repository, project: str, ends: Ends) -> _Folders:
+def folders_of(repository: Repository, project: str, ends: Ends) -> Folders:
+    """Return the folders of a project in the three commits of a merge."""
     base, release, head = (project_tree(repository, commit, project) for commit in ends)
     return base, release, head
 
@@ -126,7 +127,7 @@ def _require_folder(repository: Repository, project: str, head: CommitId) -> Non
         raise Invalid(message, [Problem("path_taken", message, file=project)])
 
 
-def _folder_conflict(project: str, folders: _Folders) -> _Conflict:
+def _folder_conflict(project: str, folders: Folders) -> _Conflict:
     """Return the conflict of a project that one side removed and the other changed."""
     base, release, head = folders
     return {"kind": "file", "file": project, "field": "", "base": base, "release": release, "draft": head}
@@ -134,7 +135,7 @@ def _folder_conflict(project: str, folders: _Folders) -> _Conflict:
 
 def _merge_files(repository: Repository, ends: Ends) -> tuple[dict[str, BlobId | None], list[_Conflict]]:
     """Merge the files beside the projects, each as one value."""
-    sides = [_files_beside(repository, commit) for commit in ends]
+    sides = [files_beside(repository, commit) for commit in ends]
     changes: dict[str, BlobId | None] = {}
     conflicts: list[_Conflict] = []
     for path in sorted(set().union(*sides)):
@@ -151,18 +152,18 @@ def _merge_files(repository: Repository, ends: Ends) -> tuple[dict[str, BlobId |
                 }
             )
         elif merged != release:
-            changes[path] = _plain_file(path, merged)
+            changes[path] = plain_file(path, merged)
     return changes, conflicts
 
 
 def changed_files_beside(repository: Repository, ends: Ends) -> dict[str, tuple[TreeEntry | None, TreeEntry | None]]:
     """Return the files beside the projects that a branch changed since its base, by path: both entries."""
-    old, new = (_files_beside(repository, commit) for commit in (ends.base, ends.head))
+    old, new = (files_beside(repository, commit) for commit in (ends.base, ends.head))
     pairs = {path: (old.get(path), new.get(path)) for path in sorted(old.keys() | new.keys())}
     return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
 
 
-def _plain_file(path: str, entry: TreeEntry | None) -> BlobId | None:
+def plain_file(path: str, entry: TreeEntry | None) -> BlobId | None:
     """Return the content of a file; raises Invalid for a link, a submodule, or an executable file."""
     if entry is None:
         return None
@@ -172,7 +173,8 @@ def _plain_file(path: str, entry: TreeEntry | None) -> BlobId | None:
     return BlobId(entry.id)
 
 
-def _files_beside(repository: Repository, commit: CommitId) -> dict[str, TreeEntry]:
+def files_beside(repository: Repository, commit: CommitId) -> dict[str, TreeEntry]:
+    """Return the files of a commit beside the projects, by path."""
     found: dict[str, TreeEntry] = {}
     for entry in repository.entries(repository.commit(commit).tree):
         if not entry.is_folder:

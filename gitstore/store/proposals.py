@@ -10,10 +10,10 @@ from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName, project_tree
 from gitstore.errors import StoreError
 from gitstore.git.refs import list_proposals
-from gitstore.git.repository import Author
 from gitstore.layout import CommitId
 from gitstore.merge.file_texts import FileTexts
 from gitstore.proposals import branches
+from gitstore.proposals.branches import UpdateRequest
 from gitstore.proposals.merges import GoneMerge, find_gone_merge
 from gitstore.proposals.proposal import Proposal, ProposalKey, read_proposal, read_proposals
 from gitstore.proposals.publishing import (
@@ -117,12 +117,9 @@ class Proposals(Component):
         with self._access.reading(namespace) as compiler:
             return find_gone_merge(compiler, wanted, heads)
 
-    def update(self, namespace: str, wanted: str, author: Author, scope: Scope, head: str = "") -> CommitId:
-        """Merge release into the branch of a proposal; return its new head."""
-        return self._access.write(
-            namespace,
-            lambda compiler, opened: branches.update_branch(compiler, opened, wanted, author, scope, head),
-        )
+    def update(self, namespace: str, request: UpdateRequest) -> CommitId:
+        """Merge release into the branch of a proposal, its conflicts by choices; return its new head."""
+        return self._access.write(namespace, lambda compiler, opened: branches.update_branch(compiler, opened, request))
 
     def delete(self, namespace: str, wanted: str, scope: Scope, head: str = "") -> CommitId | None:
         """Remove the branch of a proposal; return the commit it was at, None if it cannot be read."""

@@ -82,6 +82,7 @@ STATES = [
     *(State(path, path) for path in PAGES),
     State("a comparison", PROJECT + "/history?from=1&to=draft"),
     State("conflicts", "/dashboard/project/{namespace}/torn/draft"),
+    State("conflicts of a proposal", "/dashboard/proposal/{namespace}/{torn}"),
     State("an existing rule", PROJECT + "?edit={rule}"),
     State("the editor of a page", PROJECT + "/pages?edit={page}"),
     State("a new page", PROJECT + "/pages?edit=new"),
@@ -128,6 +129,8 @@ def prepare(place: Place, text: str = "A text of people") -> dict[str, str]:
     [both] = torn.get("/draft/redirects")["items"]
     for draft, note in (("main", f"{text} 1"), ("other", f"{text} 2")):
         torn.ask("PATCH", f"/draft/redirects/{both['id']}?draft={draft}", 200, json={"note": note})
+    branch = {"branch": "team/torn", "project": "torn"}
+    behind = root.ask("POST", f"{place.space}/proposals", 201, json=branch).json()["id"]
     torn.ask("POST", "/publish?draft=other", 200, json={"message": text})
     pushed = Place(place.world, place.namespace, "pushed", root)
     root.ask("POST", f"{place.space}/projects", 201, json={"name": "pushed", "title": text[:100]})
@@ -143,7 +146,7 @@ def prepare(place: Place, text: str = "A text of people") -> dict[str, str]:
     name = place.world.user("viewer")
     user = root.get("/api/users", q=name)["items"][0]["id"]
     return {
-        "namespace": place.namespace, "rule": rule, "page": page, "proposal": proposal, "hook": str(made),
+        "namespace": place.namespace, "rule": rule, "page": page, "proposal": proposal, "torn": behind, "hook": str(made),
         "upstream": upstream, "user": str(user),
     }  # fmt: skip
 

@@ -128,23 +128,6 @@ def test_a_branch_behind_release_is_updated_and_a_moved_one_is_not_merged_unseen
     assert place.root.get(f"{place.space}/proposals")["items"] == []
 
 
-def test_a_proposal_with_conflicts_says_what_to_do(world: World, new_page: Opens) -> None:
-    place = world.place()
-    [rule] = place.published("/a") and place.get("/draft/redirects")["items"]
-    tail = f"/draft/redirects/{rule['id']}"
-    place.ask("PATCH", tail, 200, json={"target": "/mine"})
-    body = {"branch": "team/sale", "project": place.project}
-    made = place.root.ask("POST", f"{place.space}/proposals", 201, json=body).json()
-    place.ask("PATCH", f"{tail}?draft=other", 200, json={"target": "/theirs"})
-    place.ask("POST", "/publish?draft=other", 200)
-    page = new_page()
-    sign_in(page, world.user("admin"), f"/dashboard/proposal/{place.namespace}/{made['id']}")
-    expect(page.get_by_role("group", name="/a")).to_contain_text("The branch/mine")
-    expect(page.get_by_role("region", name="How to resolve the conflicts")).to_contain_text("git merge origin/release")
-    expect(page.get_by_role("button", name="Merge and publish …")).to_be_disabled()
-    assert violations(page) == []
-
-
 def test_two_people_meet_in_a_conflict_and_in_a_review(world: World, new_page: Opens) -> None:
     """A publish by one is a conflict of the other, who chooses by field; the author learns who can approve the draft."""
     place = world.place(review="required")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.contract import describe
+from tests.e2e.git import git
 from tests.e2e.world import Place, page, redirect
 
 NOTHING = {"added": 0, "changed": 0, "removed": 0}
@@ -213,7 +214,8 @@ def test_a_conflict_is_resolved_between_the_values_that_were_read(place: Place) 
     assert place.get("/draft")["release"] != seen
     place.ask("PATCH", f"/draft/redirects/{found['id']}?draft=theirs", 200, json={"target": "/unseen"})
     place.ask("POST", "/publish?draft=theirs", 200)
-    for release in (seen, "0" * 40):
+    folder = git(place.repository, "rev-parse", "release:shop")
+    for release in (seen, "0" * 40, folder):
         place.refused("POST", "/draft/resolve", 409, "stale_version", json={"choices": choices, "release": release})
     assert [each["release"] for each in place.get("/draft")["conflicts"]] == ["/unseen"]
     now = place.get("/draft")["release"]

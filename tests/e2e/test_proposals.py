@@ -317,6 +317,151 @@ def test_release_is_merged_into_the_branch(place: Place, push: Push) -> None:
     check_repository(place.repository)
 
 
+def disagree(push: Push) -> str:
+    """Change two rules, a page, and a file beside the projects differently on the branch `sale` and on release."""
+    pages = "pages:\n  - {type: BASIC, path: /p, contentType: TEXT_PLAIN, content: old}\n"
+    push("release", {"shop/redirects.yaml": rules("/a", "/b"), "shop/pages.yaml": pages, "README.md": "Base\n"})
+
+    def side(name: str) -> dict[str, str]:
+        redirects = rules("/a", "/b").replace("/new", f"/{name}")
+        return {"shop/redirects.yaml": redirects, "shop/pages.yaml": pages.replace("old", name), "README.md": name}
+
+    head = push("sale", side("mine"))
+    push("release", side("theirs"))
+    return head
+
+
+def chosen(found: Any, take: str = "draft") -> list[dict[str, Any]]:
+    """Return a choice of a side for each conflict."""
+    names = ("kind", "project", "id", "file", "field")
+    return [{**{name: each[name] for name in names if name in each}, "take": take} for each in found]
+
+
+def conflicts_of(shown: Any) -> list[Any]:
+    return [*(each for project in shown["projects"] for each in project["conflicts"]), *shown["conflicts"]]
+
+
+def test_conflicts_of_a_proposal_are_resolved_by_an_update(place: Place, push: Push) -> None:
+    """All or none: with two parents, and each choice; an approval from before does not count any more."""
+    head, path = disagree(push), path_of(place, "sale")
+    shown = place.root.get(path)
+    *some, beside = chosen(conflicts_of(shown))
+    assert [each.get("project") for each in (*some, beside)] == [*("shop",) * 3, None]
+    place.root.ask("POST", f"{path}/review", 200, json={"action": "approve", "head": head})
+    body = {"head": head, "release": shown["release"], "choices": some}
+    refused = place.root.refused("POST", f"{path}/update", 409, "conflict", json=body)
+    assert refused["conflicts"] == shown["conflicts"]
+    third = {**{name: value for name, value in some[0].items() if name != "take"}, "value": "/third"}
+    body["choices"] = [third, some[1] | {"take": "release"}, some[2], beside]
+    updated = place.root.ask("POST", f"{path}/update", 200, json=body).json()
+    assert (updated["state"], conflicts_of(updated), updated["base"]) == ("open", [], shown["release"])
+    assert git(place.repository, "rev-list", "--parents", "-1", "sale").split() == [
+        updated["head"],
+        head,
+        updated["base"],
+    ]
+    assert updated["projects"][0]["review"]["state"] == "outdated"
+    place.root.ask("POST", f"{path}/merge", 200, json={"head": updated["head"]})
+    assert [each["target"] for each in place.get("/redirects")["items"]] == ["/third", "/theirs"]
+    assert [each["content"] for each in place.get("/pages")["items"]] == ["mine"]
+    assert git(place.repository, "cat-file", "blob", "release:README.md") == "mine"
+    check_repository(place.repository)
+
+
+def test_a_wrong_choice_resolves_nothing(place: Place, push: Push) -> None:
+    head, path = disagree(push), f"{path_of(place, 'sale')}/update"
+    shown = place.root.get(path_of(place, "sale"))
+    choices = chosen(conflicts_of(shown))
+    first, rest = choices[0], choices[1:]
+    bare = {name: value for name, value in first.items() if name != "take"}
+
+    def refused(status: int, code: str, *added: dict[str, Any], **more: str) -> Any:
+        return place.root.refused("POST", path, status, code, json={"choices": [*rest, *added], **more})
+
+    for wrong in ({"id": "0" * 16}, {"field": "note"}, {"project": "none"}, {"kind": "page"}):
+        refused(404, "not_found", {**first, **wrong})
+    for value in (7, "no path", None):  # the second is a text, but no target
+        found = refused(422, "invalid_content", {**bare, "value": value})
+        assert {each["pointer"] for each in found["problems"]} == {"/choices/3/value"}
+    assert refused(422, "invalid_content", first, first)["problems"][0]["pointer"] == "/choices/4"
+    without = {name: value for name, value in first.items() if name != "project"}
+    assert refused(422, "invalid_body", without)["problems"][0]["pointer"] == "/choices/3/project"
+    refused(409, "stale_proposal", first, head=shown["release"])
+    for release in ("0" * 40, git(place.repository, "rev-parse", "release:shop")):
+        refused(409, "stale_version", first, release=release)
+    assert git(place.repository, "rev-parse", "sale") == head
+
+
+def test_a_choice_needs_the_grant_of_its_kind(place: Place, push: Push) -> None:
+    """And of all projects for a file beside them; what the caller may not read stays without its value in a refusal."""
+    push("release", {"shop/redirects.yaml": rules("/a"), "README.md": "Base\n"})
+    pages = "pages:\n  - {type: BASIC, path: /p, contentType: TEXT_PLAIN, content: secret %s}\n"
+    head = push(
+        "sale", {"shop/redirects.yaml": rules("/a").replace("/new", "/mine"), "shop/pages.yaml": pages % "mine"}
+    )
+    push(
+        "release", {"shop/redirects.yaml": rules("/a").replace("/new", "/theirs"), "shop/pages.yaml": pages % "theirs"}
+    )
+    path = f"{path_of(place, 'sale')}/update"
+    choices = chosen(conflicts_of(place.root.get(path_of(place, "sale"))))
+    assert [each["kind"] for each in choices] == ["redirect", "page"]
+    reads = (("project", "read"), ("redirect", "read"))
+    writer = place.holder(*reads, ("redirect", "write"))
+    refused = writer.root.refused("POST", path, 403, "forbidden", json={"choices": choices})
+    assert "page:write in shop" in refused["message"]
+    rest = writer.root.ask("POST", path, 409, json={"choices": choices[:1]})
+    assert "secret" not in rest.text
+    assert [(each["kind"], each["withheld"]) for each in rest.json()["conflicts"]] == [("page", True)]
+    beside = {"kind": "file", "file": "README.md", "take": "draft"}
+    both = place.holder(*reads, ("redirect", "write"), ("page", "write"))
+    for wrong in (beside, {**beside, "project": "shop", "file": "shop/project.yaml"}):
+        both.root.refused("POST", path, 403, "forbidden", json={"choices": [*choices, wrong]})
+    reader = place.holder(*reads)
+    reader.root.refused("POST", path, 403, "forbidden", json={"choices": choices})
+    stranger = place.world.holder(("redirect", "write"), namespace="elsewhere")
+    stranger.refused("POST", path, 403, "forbidden", json={"choices": choices})
+    assert git(place.repository, "rev-parse", "sale") == head
+    both.root.ask("POST", path, 200, json={"choices": choices})
+
+
+def test_of_two_who_resolve_at_once_one_is_refused(place: Place, push: Push) -> None:
+    """By two workers; the one who was first is not undone, and the other reads why."""
+    head, path = disagree(push), path_of(place, "sale")
+    shown = place.root.get(path)
+
+    def run(take: str) -> Any:
+        body = {"head": head, "release": shown["release"], "choices": chosen(conflicts_of(shown), take)}
+        return place.root.send("POST", f"{path}/update", json=body)
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(run, ["draft", "release"] * 2))
+    assert sorted(each.status_code for each in answers) == [200, 409, 409, 409]
+    assert {each.json()["error"] for each in answers if each.status_code == 409} == {"stale_proposal"}
+    won = ["mine", "theirs"][[each.status_code for each in answers].index(200) % 2]
+    assert git(place.repository, "cat-file", "blob", "sale:README.md") == won
+    assert git(place.repository, "rev-list", "--parents", "-1", "sale").split()[1:] == [head, shown["release"]]
+    check_repository(place.repository)
+
+
+def test_who_resolves_conflicts_cannot_approve_the_branch(world: World, tmp_path: Path) -> None:
+    """Their choices are content of the branch, like a commit that they have pushed."""
+    shop = world.place()
+    clone = Clone.of(shop.repository, tmp_path / "clone")
+    for branch, target in (("release", "/base"), ("sale", "/mine"), ("release", "/theirs")):
+        git(clone.folder, "fetch", "-q", "origin")
+        git(clone.folder, "checkout", "-q", "--detach", "origin/release")
+        clone.write("shop/redirects.yaml", rules("/a").replace("/new", target))
+        clone.commit()
+        clone.push(branch)
+    shop.ask("PATCH", "", 200, json={"review": "required"})
+    ada, path = world.person("publisher"), path_of(shop, "sale")
+    updated = ada.ask("POST", f"{path}/update", 200, json={"choices": chosen(conflicts_of(ada.get(path)))}).json()
+    body = {"action": "approve", "head": updated["head"]}
+    ada.refused("POST", f"{path}/review", 403, "own_change", json=body)
+    world.person("publisher").ask("POST", f"{path}/review", 200, json=body)
+    ada.ask("POST", f"{path}/merge", 200, json={"head": updated["head"]})
+
+
 def test_a_draft_becomes_a_proposal_and_a_proposal_is_deleted(place: Place) -> None:
     place.add("/a")
     head = place.get("/draft")["head"]

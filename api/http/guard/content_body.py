@@ -43,9 +43,9 @@ async def read_content(
     return value
 
 
-async def read_optional_content(req: Request, schema: str) -> dict[str, Any]:
+async def read_optional_content(req: Request, schema: str, limit: int | None = None) -> dict[str, Any]:
     """Read a JSON body that may be left out, as `read_content` does."""
-    return await read_content(req, schema) if has_body(req) else {}
+    return await read_content(req, schema, limit) if has_body(req) else {}
 
 
 async def check_file(req: Request, data: bytes) -> None:

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 
 from api.errors import ApiError, Forbidden, not_found
 from api.http.guard.access import EVERYWHERE
+from api.http.request.choices import choice_resource
 from api.interfaces import Principal
+from gitstore.merge.choices import Choice
 from gitstore.proposals.proposal import Proposal
 from gitstore.proposals.publishing import Scopes
 from gitstore.pushes.push import Scope
@@ -53,6 +55,18 @@ def require_covered(principal: Principal, namespace: str, proposal: Proposal, sc
         shown = sorted(readable_projects(principal, namespace, missing))
         where = ", ".join(shown) if len(shown) == len(missing) else "every project that the proposal changes"
         raise Forbidden(f"This needs {grant} in {where}; nothing changed.")
+
+
+def require_choices(principal: Principal, namespace: str, choices: Iterable[Choice]) -> None:
+    """Raise Forbidden unless the caller may write what is chosen: each kind in its project, the files beside in all of them."""
+    for project, kind in sorted({(choice.project or EVERYWHERE, choice.kind) for choice in choices}):
+        resource = choice_resource(kind)
+        if not principal.can(resource, "write", namespace, project):
+            raise Forbidden(f"This needs {resource}:write in {_named(project)}; nothing changed.")
+
+
+def _named(project: str) -> str:
+    return "every project" if project == EVERYWHERE else project
 
 
 def write_scope(principal: Principal, namespace: str, projects: Iterable[str]) -> Scope:

@@ -18,12 +18,14 @@ from api.http.guard.proposal_access import (
     merge_scopes,
     readable_projects,
     reads_all,
+    require_choices,
     require_covered,
     require_namespace,
     require_visible,
     unknown_proposal,
     write_scope,
 )
+from api.http.request.choices import load_choices
 from api.http.request.override import read_override
 from api.http.request.parameters import read_commit, read_name, read_number
 from api.http.response import proposal_views
@@ -41,6 +43,7 @@ from content.records.problem import Problem
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import Conflicts, Invalid, NotFound
 from gitstore.layout import CommitId
+from gitstore.proposals.branches import UpdateRequest
 from gitstore.proposals.proposal import Proposal
 from gitstore.proposals.publishing import BESIDE, MergeRequest, MergeResult
 from gitstore.proposals.report import ProposalReport
@@ -141,23 +144,24 @@ class ProposalResource:
 
 
 class ProposalUpdate:
-    """The merge of release into the branch of a proposal."""
+    """The merge of release into the branch of a proposal; `limit` is the maximum size of the body in bytes."""
 
-    def __init__(self, store: Store, reviews: Reviews, stale_days: int) -> None:
+    def __init__(self, store: Store, reviews: Reviews, stale_days: int, limit: int) -> None:
         self._store = store
         self._reviews = reviews
         self._stale_days = stale_days
+        self._limit = limit
 
     @any_principal
     async def on_post(self, req: Request, resp: Response, namespace: str, id: str) -> None:
-        """Merge release into the branch by rule, as one commit with two parents; respond with the proposal then."""
-        body = await read_optional_content(req, "proposal-update")
+        """Merge release into the branch by rule and choices, as one commit with two parents; respond with the proposal then."""
+        body = await read_optional_content(req, "proposal-update", self._limit)
         found = await read_visible(req, self._store, self._reviews, namespace, id)
-        scope = _require_writable(req, namespace, found)
+        scope, choices = _require_writable(req, namespace, found), load_choices(body.get("choices", ()))
+        require_choices(principal_of(req), namespace, choices)
+        request = UpdateRequest(id, author_of(req), scope, body.get("head", ""), body.get("release", ""), choices)
         with _redact_errors(req, namespace):
-            await run_in_process(
-                self._store.proposals.update, namespace, id, author_of(req), scope, body.get("head", "")
-            )
+            await run_in_process(self._store.proposals.update, namespace, request)
         updated = await read_visible(req, self._store, self._reviews, namespace, id)
         resp.media = await _show(req, self._store, self._reviews, self._stale_days, namespace, updated)
 

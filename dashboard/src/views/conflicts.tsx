@@ -1,77 +1,92 @@
-// Conflicts of a draft with release, side by side, with a choice for each value.
-import type { JSX } from "preact";
+// Conflicts of a draft or proposal with release, side by side, with a choice for each value.
+import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
-import { post } from "../api/client.ts";
+import { ApiFault } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Button, Long } from "../components/basics.tsx";
 import { Refusal, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
-import { P, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 import { worded } from "./changes.tsx";
 import { Difference, Lines, Marked } from "./differences.tsx";
 import { shownValue } from "./replace.tsx";
 
-type Conflict = components["schemas"]["conflict.schema"];
+export type Conflict = components["schemas"]["conflict.schema"];
 type Side = "release" | "draft";
+export interface Choice { kind: Conflict["kind"]; id?: string | undefined; file?: string | undefined; field?: string; project?: string; take: Side }
 
-const STALE = ["stale_draft", "stale_version"];
+const STALE = ["stale_draft", "stale_proposal", "stale_version"];
 
-const keyOf = (each: Conflict): string => `${each.kind} ${each.id ?? each.file ?? ""} ${each.field}`;
+const keyOf = (each: Conflict): string => `${each.project ?? ""} ${each.kind} ${each.id ?? each.file ?? ""} ${each.field}`;
 /** What a choice is kept by: it was made between these values, so it is gone once another value is published. */
 const seenOf = (each: Conflict): string => JSON.stringify(each);
 const nameOf = (each: Conflict): string => each.source ?? each.path ?? each.file ?? each.id ?? "a rule that you may not read";
+const isFolder = ({ kind, file, project }: Conflict): boolean => kind === "file" && file === project;
+const partOf = (each: Conflict): string => (each.kind === "file" ? `the whole ${isFolder(each) ? "project" : "file"}` : `${each.field || "the whole rule"}${each.project ? ` in ${each.project}` : ""}`);
+const choiceOf = ({ kind, id, file, field, project }: Conflict, take: Side): Choice => (
+  { ...(project ? { project } : {}), kind, ...(kind === "file" ? { file } : { id, field }), take });
 
 interface ConflictsProps {
-  of: Of;
-  draft: string;
-  head: string | null;
-  /** The commit of release that they are with. */
-  release?: string;
   items: readonly Conflict[];
-  /** Whether one may choose for a conflict of this kind. */
-  settles: (kind: string) => boolean;
-  /** What the side is called that is not published. */
-  mine?: string;
+  /** Whether one may choose for it. */
+  settles: (each: Conflict) => boolean;
+  /** What is not published. */
+  mine: "draft" | "branch";
+  /** Whether all are resolved at once, or none. */
+  whole?: boolean;
+  /** Resolve conflicts; returns what is said then. */
+  resolve: (choices: Choice[]) => Promise<string>;
+  children?: ComponentChildren;
 }
 
-export function Conflicts({ of, draft, head, release, items, settles, mine = "The draft" }: ConflictsProps): JSX.Element | null {
+export function Conflicts({ items: found, settles, mine, whole = false, resolve, children }: ConflictsProps): JSX.Element | null {
   const [choices, setChoices] = useState<Record<string, Side>>({});
+  // Those that only come up when the others are resolved as chosen, such as the text of a page whose file was in question.
+  const [further, setFurther] = useState<readonly Conflict[]>([]);
   const call = useCall();
-  if (!items.length) return null;
-  const isMine = (each: Conflict): boolean => settles(each.kind) && !each.withheld;
-  const editable = items.some(({ kind }) => settles(kind));
+  if (!found.length) return null;
+  const known = new Set(found.map(keyOf));
+  const items = [...found, ...further.filter((each) => !known.has(keyOf(each)))];
+  const isMine = (each: Conflict): boolean => settles(each) && !each.withheld;
+  const editable = whole ? items.every(isMine) : items.some(settles);
   const made = items.filter((each) => choices[seenOf(each)]);
+  const choose = (each: Conflict, side: Side): void => {
+    if (known.has(keyOf(each))) setFurther([]);
+    setChoices({ ...choices, [seenOf(each)]: side });
+  };
   const takeAll = (side: Side): void => setChoices(Object.fromEntries(items.filter(isMine).map((each) => [seenOf(each), side])));
-  const resolve = (): void => call.run(async () => {
-    const chosen = made.map((each) => {
-      const take = choices[seenOf(each)] as Side;
-      return each.kind === "file" ? { kind: each.kind, file: each.file, take } : { kind: each.kind, id: each.id, field: each.field, take };
-    });
-    const body = { ...(head ? { head } : {}), ...(release ? { release } : {}), choices: chosen };
-    const result = await post(`${P}/draft/resolve`, { path: of, query: { draft }, body });
-    tellChanged();
-    toast(`${plural(result.settled, "conflict")} resolved; ${result.conflicts.length || "none"} left.`);
-  });
+  const submit = (): void => call.run(async () => {
+    try {
+      const said = await resolve(made.map((each) => choiceOf(each, choices[seenOf(each)] as Side)));
+      tellChanged();
+      toast(said);
+    } catch (ex) {
+      if (ex instanceof ApiFault && ex.status) setFurther(ex.code === "conflict" ? (ex.body as { conflicts: Conflict[] }).conflicts : []);
+      throw ex;
+    }
+  }, "the conflicts are resolved");
   return (
     <section class="panel conflicts" aria-labelledby="conflicts">
       <h2 id="conflicts">{plural(items.length, "conflict")} with what was published meanwhile</h2>
-      <p class="quiet">Both sides changed the same value. {editable ? "Choose one for each; nothing is published before that." : "Nothing is published before one is chosen for each."}</p>
-      {STALE.includes(call.code) ? <p class="notice" role="alert">Someone has published or changed something while you chose, so nothing is resolved. What differs now is shown: choose again where no side is chosen.</p> : <Refusal text={call.faults.text} />}
-      {editable && <p class="actions"><Button onClick={() => takeAll("draft")}>All from the draft</Button><Button onClick={() => takeAll("release")}>All that is published</Button></p>}
+      <p class="quiet">Both sides changed the same value. {!editable ? "Nothing is published before one is chosen for each."
+        : whole ? "Choose one for each: then release is merged into the branch with what you chose. Nothing is published by that." : "Choose one for each; nothing is published before that."}</p>
+      {STALE.includes(call.code) ? <p class="notice" role="alert">Someone has published or changed something while you chose, so nothing is resolved. What differs now is shown: choose again where no side is chosen.</p>
+        : call.code === "conflict" && items.length > found.length ? <p class="notice" role="alert">With these choices more values differ, so nothing is resolved yet: choose for those at the end, too.</p>
+        : <Refusal text={call.faults.text} still={call.still} />}
+      {editable && <p class="actions"><Button onClick={() => takeAll("draft")}>All from the {mine}</Button><Button onClick={() => takeAll("release")}>All that is published</Button></p>}
       <ul>
         {items.map((each) => (
           <li key={keyOf(each)}>
             <fieldset disabled={editable && !isMine(each)}>
-              <legend><Long text={nameOf(each)} /> <span class="quiet">{each.field || (each.kind === "file" ? "the whole file" : "the whole rule")}</span></legend>
+              <legend><Long text={nameOf(each)} /> <span class="quiet">{partOf(each)}</span></legend>
               {each.withheld ? <p class="quiet">You may not read what differs here. Someone who may read {each.kind}s has to choose.</p> : <>
                 <Before conflict={each} />
                 <div class="two">
                   {(["draft", "release"] as const).map((side) => (
                     <label key={side} class="side">
-                      {isMine(each) && <input type="radio" name={keyOf(each)} checked={choices[seenOf(each)] === side} onChange={() => setChoices({ ...choices, [seenOf(each)]: side })} />}
-                      <span><strong>{side === "release" ? "Published" : mine}</strong><Value conflict={each} side={side} /></span>
+                      {editable && isMine(each) && <input type="radio" name={keyOf(each)} checked={choices[seenOf(each)] === side} onChange={() => choose(each, side)} />}
+                      <span><strong>{side === "release" ? "Published" : `The ${mine}`}</strong><Value conflict={each} side={side} /></span>
                     </label>
                   ))}
                 </div></>}
@@ -79,7 +94,9 @@ export function Conflicts({ of, draft, head, release, items, settles, mine = "Th
           </li>
         ))}
       </ul>
-      {editable && <p class="actions"><Button kind="primary" disabled={call.busy || made.length === 0} onClick={resolve}>Resolve{made.length > 0 && ` ${plural(made.length, "conflict")}`}</Button></p>}
+      {editable && <p class="actions"><Button kind="primary" disabled={call.busy || made.length < (whole ? items.length : 1)} onClick={submit}>Resolve{(whole || made.length > 0) && ` ${plural(whole ? items.length : made.length, "conflict")}`}</Button>
+        {whole && made.length < items.length && <span class="quiet">{made.length} of {items.length} chosen</span>}</p>}
+      {children}
     </section>
   );
 }
@@ -131,6 +148,7 @@ function FileValue({ conflict, side }: { conflict: Conflict; side: Side }): JSX.
   const { texts } = conflict;
   const blob = conflict[side];
   if (blob === null) return <span>removed</span>;
+  if (isFolder(conflict)) return <span>kept, with changes</span>;
   const text = texts?.[side];
   if (isText(text)) return <Lines old={texts?.base ?? ""} now={text} />;
   return <span class="quiet">Another content, which is not shown here: it is long, one of many, no text, or has rules that you may not read. Git shows it: <code>git cat-file -p {shownValue(blob).slice(0, 12)}</code></span>;

@@ -1,7 +1,7 @@
 // The draft of a project: what changed, what it causes, its review, and the publish.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { get, remove } from "../api/client.ts";
+import { get, post, remove } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Reading } from "../components/basics.tsx";
 import { FormDialog, Refusal, useCall } from "../components/form.tsx";
@@ -164,7 +164,10 @@ function Open({ of, draft, head, state, diff, effects, thread, earlier, publish 
       {state && mayEdit(of) && !publishes && <WhoPublishes review={review} />}
       <Refusal text={call.faults.text} still={call.still} />
       <Verdicts review={review} />
-      {state && <Conflicts of={of} draft={draft} head={head} release={state.release} items={conflicts} settles={(kind) => may(of, kind === "file" ? "project" : kind, "write")} />}
+      {state && <Conflicts items={conflicts} mine="draft" settles={({ kind }) => may(of, kind === "file" ? "project" : kind, "write")} resolve={async (choices) => {
+        const result = await post(`${P}/draft/resolve`, { path: of, query: { draft }, body: { head, release: state.release, choices } });
+        return `${plural(result.settled, "conflict")} resolved; ${result.conflicts.length || "none"} left.`;
+      }} />}
       <Problems items={problems} total={state?.problemsTotal ?? 0} impact={effects?.impact} />
       <div class="columns">
         <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>

@@ -1,8 +1,8 @@
 // A proposal: a pushed branch, with what it changes in each project, its review and its merge.
 import type { JSX } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiFault, get, post, remove } from "../api/client.ts";
-import type { LiveEvent } from "../api/events.ts";
+import { listen, type LiveEvent } from "../api/events.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Time, type Tone } from "../components/basics.tsx";
 import { Confirm } from "../components/confirm.tsx";
@@ -15,7 +15,7 @@ import { may, mayEdit, P, projectPath, type Change } from "../state/project.ts";
 import { go } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { ChangeCard, ChangeList, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
-import { Conflicts } from "./conflicts.tsx";
+import { Conflicts, type Choice, type Conflict } from "./conflicts.tsx";
 import { Override, useUnsigned } from "./override.tsx";
 import { Published } from "./publish.tsx";
 import { Asked, askText, inOrder, mayJudge, mayRemark, MOST_REMARKS, Owners, Remarks, ReviewBadge, Unseen, Verdicts, WhoApproves, WhoPublishes } from "./review.tsx";
@@ -42,10 +42,18 @@ export function ProposalState({ state }: { state: Proposal["state"] }): JSX.Elem
 export default function ProposalView({ params: { namespace = "", id = "" } }: ViewProps): JSX.Element {
   const path = { namespace, id };
   const merged = useRef(false); // here: its branch is gone then
-  // Not at a publish, which may be that of this proposal by someone else.
   const about = (event: LiveEvent): boolean => !merged.current && event.namespace === namespace
     && (event.type.startsWith("review.") || event.type === "drafts.changed" || (event.proposal === id && event.head !== null));
   const found = useLoad(`${namespace} ${id}`, (signal) => get(PATH, { path, signal }), about);
+  const shown = useRef(found);
+  shown.current = found;
+  // A publish can meet what it changes. One may be that of this proposal by someone else: its branch is gone then, and what was seen stays.
+  useEffect(() => listen(({ type, namespace: where, project }) => {
+    if (!["published", "rolled_back"].includes(type) || where !== namespace || merged.current || !shown.current.data?.projects.some(({ name }) => name === project)) return;
+    get("/api/namespace/{namespace}/proposals", { path, query: { project } }).then(({ items }) => {
+      if (items.some((each) => each.id === id && each.state !== "merged")) shown.current.reload();
+    }, () => undefined); // it is refused at the latest when it is merged
+  }), [namespace, id]);
   const [most, setMost] = useState(MOST_REMARKS);
   const thread = useLoad(`${namespace} ${id} ${most}`, async (signal) => inOrder(await get(`${PATH}/review`, { path, query: { newest: true, limit: most }, signal })), about);
   const gone = found.error instanceof ApiFault && found.error.status === 404 ? found.error : null;
@@ -58,7 +66,7 @@ export default function ProposalView({ params: { namespace = "", id = "" } }: Vi
           <Time at={found.data.updatedAt} /><span>{plural(found.data.commits, "commit")}</span></>}</p>
       </header>
       {gone ? <Gone namespace={namespace} error={gone} /> : found.error && <Failure error={found.error} retry={found.reload} />}
-      {found.data && !gone && <Body namespace={namespace} proposal={found.data} thread={thread.data} onMerge={() => { merged.current = true; }} />}
+      {found.data && !gone && <Body namespace={namespace} proposal={found.data} thread={thread.data} onMerge={(done) => { merged.current = done; }} />}
       {thread.error && !found.error && <Failure error={thread.error} retry={thread.reload} />}
       {thread.data && thread.data.total > 0 && <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Comments</h2><Remarks items={thread.data.items} total={thread.data.total} more={() => setMost(most + MOST_REMARKS)} /></section>}
     </main>
@@ -77,7 +85,7 @@ function Gone({ namespace, error }: { namespace: string; error: ApiFault }): JSX
   );
 }
 
-function Body({ namespace, proposal, thread, onMerge }: { namespace: string; proposal: Proposal; thread: Thread | null; onMerge: () => void }): JSX.Element {
+function Body({ namespace, proposal, thread, onMerge }: { namespace: string; proposal: Proposal; thread: Thread | null; onMerge: (done: boolean) => void }): JSX.Element {
   // What is merged is the commit that was shown when one began to merge, whatever is pushed meanwhile.
   const [merging, setMerging] = useState<Proposal | null>(null);
   const [dropping, setDropping] = useState<Proposal | null>(null); // likewise
@@ -86,9 +94,16 @@ function Body({ namespace, proposal, thread, onMerge }: { namespace: string; pro
   const names = proposal.projects.map((each) => each.name);
   const all = (resource: string, action: string): boolean => names.every((project) => may({ namespace, project }, resource, action));
   const edits = names.every((project) => mayEdit({ namespace, project }));
+  const conflicts = [...proposal.projects.flatMap((each) => each.conflicts), ...proposal.conflicts];
+  // A branch that follows the upstream is changed there alone.
+  const settles = ({ kind, project = "*" }: Conflict): boolean => !proposal.withheld && !proposal.upstream && may({ namespace, project }, kind === "file" ? "project" : kind, "write");
+  const resolve = async (choices: Choice[]): Promise<string> => {
+    await post(`${PATH}/update`, { path, body: { ...(proposal.head ? { head: proposal.head } : {}), release: proposal.release, choices } });
+    return `${plural(choices.length, "conflict")} resolved, and release is merged into the branch.`;
+  };
   const unapproved = proposal.projects.some((each) => each.review?.required && each.review.state !== "approved");
   const blocked = proposal.state === "conflicts" || proposal.state === "invalid" || proposal.state === "merged";
-  const isBehind = proposal.base !== proposal.release && proposal.state !== "merged" && proposal.state !== "conflicts" && !proposal.fault;
+  const isBehind = proposal.base !== proposal.release && proposal.state !== "merged" && !conflicts.length && !proposal.fault;
   const update = (): void => call.run(async () => {
     await post(`${PATH}/update`, { path, body: proposal.head ? { head: proposal.head } : {} });
     tellChanged();
@@ -104,7 +119,7 @@ function Body({ namespace, proposal, thread, onMerge }: { namespace: string; pro
       {proposal.message && proposal.message.trim() !== proposal.title && <p class="note panel"><bdi>{proposal.message}</bdi></p>}
       {proposal.fault && <p class="notice">{proposal.fault}</p>}
       {proposal.withheld && <p class="notice">It changes more than you may read: other projects, or files beside them. Someone who may read all of it has to merge it.</p>}
-      {proposal.state === "conflicts" && <WayOn branch={proposal.branch} />}
+      {conflicts.length > 0 && <Conflicts items={conflicts} mine="branch" whole settles={settles} resolve={resolve}><WayOn branch={proposal.branch} open={!conflicts.every(settles)} /></Conflicts>}
       <Refusal text={call.faults.text} />
       <p class="actions">
         {all("project", "publish") && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={() => setMerging(proposal)}>Merge and publish …</Button>}
@@ -114,7 +129,6 @@ function Body({ namespace, proposal, thread, onMerge }: { namespace: string; pro
       {edits && !all("project", "publish") && <WhoPublishes review={proposal.projects.find((each) => each.review?.required && each.review.state !== "approved")?.review ?? null} />}
       {proposal.projects.length === 0 && <Empty title="It changes no project that you may see" />}
       {proposal.projects.map((each) => <Project key={each.name} namespace={namespace} proposal={proposal} part={each} thread={thread} />)}
-      <Conflicts of={{ namespace, project: "" }} draft="" head={null} items={proposal.conflicts} settles={() => false} mine="The branch" />
       <Files items={proposal.files} />
       {dropping && <Confirm title={`Remove the branch ${dropping.branch}?`} action="Remove the branch" work={() => drop(dropping)} close={() => setDropping(null)}>
         <p>{dropping.state === "merged" ? "What it changes is published, and stays so." : "What it changes is published nowhere: only those who have the branch in a clone can push it again."}</p></Confirm>}
@@ -123,13 +137,14 @@ function Body({ namespace, proposal, thread, onMerge }: { namespace: string; pro
   );
 }
 
-/** What to do about conflicts: they are resolved where the branch comes from. */
-function WayOn({ branch }: { branch: string }): JSX.Element {
+/** How conflicts are resolved where the branch comes from: the only way for those who may not choose here. */
+function WayOn({ branch, open }: { branch: string; open: boolean }): JSX.Element {
   return (
-    <section class="panel" aria-label="How to resolve the conflicts">
-      <p>Release changed the same as this branch. Resolve that in a clone of the namespace, then push; this page shows the new state:</p>
+    <details open={open}>
+      <summary>Resolve them with Git</summary>
+      <p>Merge release in a clone of the namespace, decide there, and push; this page shows the new state:</p>
       <pre><code>{`git fetch origin\ngit switch ${branch}\ngit merge origin/release\n# edit the files that Git names, then:\ngit commit --all\ngit push origin ${branch}`}</code></pre>
-    </section>
+    </details>
   );
 }
 
@@ -152,7 +167,6 @@ function Project({ namespace, proposal, part, thread }: ProjectProps): JSX.Eleme
       <p class="facts">{part.changes && <strong><Counts counts={part.changes} /></strong>}<ReviewBadge review={part.review} /></p>
       <Verdicts review={part.review} />
       <Owners review={part.review} />
-      <Conflicts of={of} draft="" head={null} items={part.conflicts} settles={() => false} mine="The branch" />
       <Problems items={part.problems} total={part.problemsTotal} title={`Problems of ${part.name}`} impact={diff.data?.impact} />
       {diff.error && <Failure error={diff.error} retry={diff.reload} />}
       <div class="columns"><div>{diff.data && (diff.data.changes.length ? <ChangeList items={diff.data.changes} card={(each) => (
@@ -247,8 +261,8 @@ interface MergeProps {
   now: string | null;
   unapproved: boolean;
   override: boolean;
-  /** What is done once it is merged. */
-  onMerge: () => void;
+  /** Told that it is being merged, or that it was not. */
+  onMerge: (done: boolean) => void;
   close: () => void;
 }
 
@@ -263,8 +277,11 @@ function Merge({ namespace, proposal, now, unapproved, override, onMerge, close 
     event.preventDefault();
     call.run(async () => {
       const body = { ...(proposal.head ? { head: proposal.head } : {}), ...(message ? { message } : {}), ...(reason ? { override: reason } : {}) };
-      const result = await post(`${PATH}/merge`, { path: { namespace, id: proposal.id }, body });
-      onMerge();
+      onMerge(true);
+      const result = await post(`${PATH}/merge`, { path: { namespace, id: proposal.id }, body }).catch((ex: unknown) => {
+        onMerge(false);
+        throw ex;
+      });
       setDone(result.projects);
     }, "the rules are checked and published");
   };

@@ -1,12 +1,11 @@
 """The packs for another repository, and of one on this machine."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from gitstore.errors import OutOfSpace, StoreError, is_disk_full
 from gitstore.git.quarantine import Quarantine
-from gitstore.git.repository import Repository, open_repository
+from gitstore.git.repository import open_repository
 from gitstore.layout import CommitId
 from gitstore.wire.client.remote_errors import RemoteGarbage
 from gitstore.wire.fetch.fetch_pack import PackOrder, make_pack
@@ -31,12 +30,6 @@ def make_pack_for(
 ) -> Path:
     """Make the pack of a commit of a repository for another one that has others, of which this one may not have all."""
     with open_repository(source) as own:
-        common = tuple(bytes.fromhex(each) for each in dict.fromkeys(theirs) if _is_commit(own, each))
+        common = tuple(bytes.fromhex(each) for each in dict.fromkeys(theirs) if own.has_commit(each))
     order = PackOrder((bytes.fromhex(want),), common, format=PackFormat(is_thin=is_thin))
     return make_pack(source, quarantine.path / "made", order).path
-
-
-def _is_commit(repository: Repository, commit: CommitId) -> bool:
-    with suppress(StoreError):
-        return repository.has(commit) and bool(repository.commit(commit).tree)
-    return False

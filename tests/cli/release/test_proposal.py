@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.git.repository import Author
 from gitstore.store.store import Store
@@ -119,6 +120,29 @@ def test_a_draft_becomes_a_proposal_that_is_updated_and_deleted(store: Store, tm
         ("proposal_deleted", "eve", None, {"branch": "idea", "head": new, "operator": "Grace Tester"}),
         ("draft_discarded", "Grace Tester", "blog", {"draft": "main", "head": edited}),
     ]
+
+
+def test_an_update_takes_one_side_of_all_conflicts(store: Store, tmp_path: Path) -> None:
+    """In all projects; the user of `--as` needs the grant of each kind, as over HTTP."""
+    store.projects.create(SPACE, "news", ProjectFile(), GRACE)
+    invoke_ok("user", "create", "vic", "--role", "viewer", "--firstname", "Vic")
+    names = ("blog/redirects.yaml", "news/redirects.yaml")
+    for branch, target in (("release", "/base"), ("torn", "/mine"), ("release", "/theirs")):
+        folder = tmp_path / target[1:]
+        folder.mkdir()
+        push(store, folder, {name: yaml([("/a", target)]) for name in names}, branch)
+    refused = invoke("proposal", "update", SPACE, "torn")
+    assert (refused.code, "a choice for each" in refused.err) == (1, True)
+    assert invoke("proposal", "update", SPACE, "torn", "--take", "draft").code == 2
+    barred = invoke("proposal", "update", SPACE, "torn", "--take", "branch", "--as", "vic")
+    assert (barred.code, "redirect:write in blog" in barred.err) == (2, True)
+    done = invoke_ok("proposal", "update", SPACE, "torn", "--take", "branch", "--as", "eve")
+    assert done.err == "Merged release into torn; 2 conflicts resolved.\n"
+    found = store.proposals.read(SPACE, sha256(b"torn").hexdigest()[:16])
+    assert (done.out.strip(), found.base) == (found.head, found.release)
+    for name in ("blog", "news"):
+        [record] = store.revisions.records(SPACE, name, Kind.REDIRECTS, "torn")
+        assert record.wire()["target"] == "/mine"
 
 
 def test_an_override_needs_words_and_the_grant(store: Store, pushed: str) -> None:

@@ -11,6 +11,7 @@ from gitstore.errors import Invalid, NotFound
 from gitstore.merge.choices import Choice, build_decisions, check_file, field_value, kind_of, match_choices
 
 _ID = identity_id("/a")
+_LISTED = "The draft", "GET"
 _RULE = {"type": "BASIC", "source": "/a", "target": "/b", "status": "FOUND"}
 _PAGE = {"type": "BASIC", "path": "/a", "content": "hello", "contentType": "TEXT_PLAIN"}
 _CONFLICTS: list[dict[str, Any]] = [
@@ -28,7 +29,9 @@ def value_of(field: str, value: object, kind: Kind = Kind.REDIRECTS) -> object:
 
 def test_each_choice_is_matched_with_its_conflict() -> None:
     choices = [Choice("file", "shop/project.yaml", "", "draft"), Choice("redirect", _ID, "target", "release")]
-    assert match_choices(_CONFLICTS, choices) == [(choices[0], _CONFLICTS[2]), (choices[1], _CONFLICTS[0])]
+    placed = list(zip((4, 7), choices, strict=True))
+    found = [(4, choices[0], _CONFLICTS[2]), (7, choices[1], _CONFLICTS[0])]
+    assert match_choices(_CONFLICTS, placed, _LISTED) == found
     assert [kind_of(choice) for choice in (Choice("page", _ID, "", "draft"), choices[1])] == [*reversed(Kind)]
 
 
@@ -42,15 +45,15 @@ def test_each_choice_is_matched_with_its_conflict() -> None:
     ],
 )
 def test_choice_without_a_conflict_is_not_found(choice: Choice) -> None:
-    with pytest.raises(NotFound):
-        match_choices(_CONFLICTS, [choice])
+    with pytest.raises(NotFound, match=r"The draft has no conflict .* GET lists"):
+        match_choices(_CONFLICTS, [(0, choice)], _LISTED)
 
 
 def test_second_choice_for_a_conflict_is_refused_at_its_place() -> None:
     """Guard: one of the two would be dropped without a word."""
     one, other = (Choice("redirect", _ID, "target", take) for take in ("draft", "release"))
     with pytest.raises(Invalid) as caught:
-        match_choices(_CONFLICTS, [one, Choice("redirect", _ID, "status", "draft"), other])
+        match_choices(_CONFLICTS, [*enumerate([one, Choice("redirect", _ID, "status", "draft"), other])], _LISTED)
     (problem,) = caught.value.problems
     assert (problem.code, problem.pointer) == ("settled_twice", "/choices/2")
 

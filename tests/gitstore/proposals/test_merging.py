@@ -21,6 +21,7 @@ from gitstore.errors import (
 from gitstore.git import refs
 from gitstore.git.repository import Author
 from gitstore.layout import CommitId, proposal_id
+from gitstore.proposals.branches import UpdateRequest
 from gitstore.proposals.publishing import MergeResult, Scopes
 from gitstore.publish.approval import Verdict
 from gitstore.publish.authorship import ReviewSubject
@@ -408,15 +409,15 @@ def test_release_is_merged_into_the_branch(two: Place) -> None:
     text = two.file("shop/redirects.yaml").replace("target: /old", "target: /mine", 1)
     head = propose(two, "sale", {"shop/redirects.yaml": text, "README.md": "Mine\n"})
     with pytest.raises(NothingToChange):
-        two.store.proposals.update(SPACE, _id("sale"), BOB, ALL)
+        two.store.proposals.update(SPACE, UpdateRequest(_id("sale"), BOB, ALL))
     two.publish(put(redirect("/b", "/theirs")))
-    new = two.store.proposals.update(SPACE, _id("sale"), BOB, ALL, head)
+    new = two.store.proposals.update(SPACE, UpdateRequest(_id("sale"), BOB, ALL, head))
     assert two.git("rev-list", "--parents", "-1", "sale").split() == [new, head, two.tip]
     assert two.git("diff", "--name-only", "release", "sale").split() == ["README.md", "shop/redirects.yaml"]
     records = [each.wire() for each in two.store.revisions.records(SPACE, SHOP, Kind.REDIRECTS, "sale")]
     assert {each["source"]: each["target"] for each in records} == {"/a": "/mine", "/b": "/theirs"}
     with pytest.raises(StaleProposal):
-        two.store.proposals.update(SPACE, _id("sale"), BOB, ALL, head)
+        two.store.proposals.update(SPACE, UpdateRequest(_id("sale"), BOB, ALL, head))
     subject = two.store.proposals.report(SPACE, _id("sale")).projects[0].review_subject
     assert [author.email for author in subject.authors] == ["git@shop.example"]
     merge(two, "sale", head=new)
@@ -428,7 +429,7 @@ def test_an_update_with_conflicts_changes_nothing(place: Place) -> None:
     head = propose(place, "sale", {"shop/redirects.yaml": yaml([("/a", "/mine")])})
     place.publish(put(redirect("/a", "/theirs")))
     with pytest.raises(Conflicts):
-        place.store.proposals.update(SPACE, _id("sale"), BOB, ALL)
+        place.store.proposals.update(SPACE, UpdateRequest(_id("sale"), BOB, ALL))
     assert place.git("rev-parse", "sale") == head
 
 

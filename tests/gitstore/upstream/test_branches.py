@@ -9,6 +9,7 @@ import pytest
 from content.records.vocabulary import Kind
 from gitstore.errors import NotAllowed, NotFound
 from gitstore.layout import proposal_id
+from gitstore.proposals.branches import UpdateRequest
 from gitstore.proposals.publishing import MergeRequest, Scopes
 from gitstore.pushes.push import Scope
 from gitstore.upstream.followed_branches import BRANCH_REFUSED, BRANCHES_FILE, FollowedBranch
@@ -206,7 +207,7 @@ def test_nobody_moves_or_removes_it_here(bed: UpstreamBed, node: Place) -> None:
     bed.commit({RULES: yaml([*BASE, ("/z", "/z1")])})
     sync_well(node)
     with pytest.raises(NotAllowed, match="follows the upstream"):
-        node.store.proposals.update(SPACE, wanted, ADA, ALL)
+        node.store.proposals.update(SPACE, UpdateRequest(wanted, ADA, ALL))
     assert heads(node) == before
 
 
