@@ -185,7 +185,7 @@ class Snapshot:
 
     def is_repeated(self, kind: Kind, number: int) -> bool:
         """Tell whether several records have an id; a push may bring that."""
-        return sum(file.segment.ids.count(number) for file in self.files_with(kind, [number])) > 1
+        return sum([*file.segment.ids].count(number) for file in self.files_with(kind, [number])) > 1
 
     def finder(self, kind: Kind) -> FileFinder:
         """Return the finder of a list's files."""
