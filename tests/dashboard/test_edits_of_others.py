@@ -124,6 +124,32 @@ def test_a_push_to_a_proposal_shows_in_its_view(world: World, new_page: Opens, t
     expect(page.locator(".changes")).to_contain_text("/second")
 
 
+def test_a_row_of_another_page_that_someone_changed_is_not_changed_unseen(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published(*(f"/rule-{number:02}" for number in range(60)))
+    first = place.get("/draft/redirects", source="/rule-00")["items"][0]["id"]
+    place.ask("PATCH", f"/draft/redirects/{first}", 200, json={"note": "Begins the draft"})
+    page = new_page()
+    sign_in(page, world.user("admin"), f"{view(place)}?sort=source")
+    page.get_by_label("Choose /rule-00").check()
+    page.get_by_role("link", name="Next").click()
+    page.get_by_label("Choose /rule-55").check()
+    one_stream(world)
+    with page.expect_response(lambda answer: "/draft/redirects?" in answer.url):
+        place.ask("PATCH", f"/draft/redirects/{first}", 200, json={"target": "/theirs"})
+    bar = page.get_by_role("region", name="The chosen redirects")
+    bar.get_by_label("Status of the chosen").select_option("FOUND")
+    bar.get_by_role("button", name="Set the status").click()
+    expect(bar.get_by_role("alert")).to_contain_text("Not done: /rule-00 on another page changed since you chose")
+    expect(bar.get_by_role("status")).to_have_text("2 redirects chosen")
+    statuses = {each["source"]: each["status"] for each in place.get("/draft/redirects", limit=100)["items"]}
+    assert {statuses["/rule-00"], statuses["/rule-55"]} == {"MOVED_PERMANENT"}
+    bar.get_by_role("button", name="Set the status").click()
+    expect(page.get_by_text("The status of 2 redirects is changed")).to_be_visible()
+    statuses = {each["source"]: each["status"] for each in place.get("/draft/redirects", limit=100)["items"]}
+    assert {statuses["/rule-00"], statuses["/rule-55"]} == {"FOUND"}
+
+
 KEEP_STREAMS = """
     window.streams = [];
     window.EventSource = class extends EventSource { constructor(url) { super(url); streams.push(this); } };

@@ -12,7 +12,6 @@ from tests.e2e.world import World, redirect
 
 Opens = Callable[..., Page]
 
-WITH_A_BAR = {"chosen rows", "tags of chosen rows"}  # the bar that a click on a row opens is above the rows
 MOST = 0.02  # of the window, times the way it moved; 0.1 is called good: https://web.dev/articles/cls
 # Also what moves soon after a click, which the browser says is expected: here, answers are as quick.
 OBSERVE = """
@@ -33,7 +32,7 @@ FRAMES = "new Promise((next) => requestAnimationFrame(() => requestAnimationFram
     "states",
     [
         pytest.param(STATES[: len(PAGES)], id="views"),
-        pytest.param([each for each in STATES[len(PAGES) :] if each.name not in WITH_A_BAR], id="dialogs"),
+        pytest.param(STATES[len(PAGES) :], id="dialogs"),
     ],
 )
 def test_nothing_jumps_while_it_loads_and_chips_are_whole(world: World, new_page: Opens, states: list[State]) -> None:

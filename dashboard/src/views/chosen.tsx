@@ -1,7 +1,7 @@
 // What can be done with the chosen records together, those of the table or all that match: one change of the draft, all or none.
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { ApiFault, post } from "../api/client.ts";
+import { ApiFault, get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Field, Select } from "../components/basics.tsx";
 import { FormDialog, Refusal, useCall } from "../components/form.tsx";
@@ -21,6 +21,7 @@ type Preview = Extract<Result, { items: unknown }>;
 type Wanted = Pick<Body, "set"> | Pick<Body, "remove">;
 
 const SHOWN = 20; // records of a preview
+const MOST_NAMED = 3; // rows of other pages, in a message
 const MOST_STEPS = 20; // of an Undo: one for all records that had the same values
 
 /** Return the filters of a table as a call for all that match takes them; null where it takes none of them. */
@@ -28,6 +29,10 @@ const changeable = (kind: Kind, query: URLSearchParams): Record<string, string> 
 
 export interface Choosing<T> {
   items: readonly T[];
+  /** Those that the table does not show now, as they were when they were chosen. */
+  elsewhere: readonly T[];
+  /** Take what there is now of some of those. */
+  renew: (items: readonly T[]) => void;
   /** The ids of the chosen ones, as the table marks them. */
   marked: ReadonlySet<string>;
   /** Whether all that match the filters are chosen, on whatever page. */
@@ -57,7 +62,11 @@ export function useChosen<T extends Item>(kind: Kind, shown: readonly T[], query
     setAllOf("");
     setChosen(new Map());
   };
-  return { items: all ? shown : [...chosen.values()], marked, all, choose, chooseAll: () => setAllOf(filters), clear };
+  const renew = (items: readonly T[]): void => setChosen((before) => new Map([...before, ...items.map((item) => [item.id, item] as const)]));
+  // Of those that are seen, what is seen counts.
+  const seen = new Map(shown.map((item) => [item.id, item]));
+  const elsewhere = all ? [] : [...chosen.values()].filter(({ id }) => !seen.has(id));
+  return { items: all ? shown : [...chosen].map(([id, item]) => seen.get(id) ?? item), elsewhere, renew, marked, all, choose, chooseAll: () => setAllOf(filters), clear };
 }
 
 interface Plan {
@@ -89,6 +98,7 @@ export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenP
   const where = changeable(kind, query);
   /** Look at what would change; of rows that were chosen one by one, do it at once, if they are those that the table shows. */
   const change = (wanted: Wanted): void => call.run(async () => {
+    await checkElsewhere();
     const body: Body = { ...wanted, kinds: [kind], ...(all ? { where: where ?? {} } : { ids: kept.map((each) => each.id) }) };
     const preview = (await post(`${P}/draft/replace`, { path: of, query: { dryRun: true, limit: all ? SHOWN : kept.length }, body })) as Preview;
     if (!all && (preview.head ?? null) !== headNow(read)) throw isMoved();
@@ -106,7 +116,18 @@ export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenP
     const undo = head && preview.items.length === preview.total ? undoOf(of, kind, preview, head, all ? null : items) : undefined;
     toast(doneText(body, plural(preview.total, kind)), undo);
   };
+  /** Stop where a row of another page is not what was chosen. The choice stays, with what there is now. */
+  const checkElsewhere = async (): Promise<void> => {
+    const elsewhere: readonly Item[] = choosing.elsewhere;
+    const now = await Promise.all(elsewhere.map(async (each) => findNow(of, kind, each)));
+    const moved = elsewhere.filter((each, index) => stateOf(now[index]) !== stateOf(each));
+    if (!moved.length) return;
+    (choosing.renew as (items: readonly Item[]) => void)(elsewhere.map((each, index) => now[index] ?? { ...each, etag: "" }));
+    const names = moved.slice(0, MOST_NAMED).map(nameOf).join(", ");
+    throw new Error(`Not done: ${names}${moved.length > MOST_NAMED ? ` and ${plural(moved.length - MOST_NAMED, "other")}` : ""} on another page changed since you chose. What you chose stays chosen: look at it, then do it again.`);
+  };
   const discard = (): void => call.run(async () => {
+    await checkElsewhere();
     const changed = items.flatMap(({ change, ...item }) => (change ? [{ kind, id: item.id, change, ...("source" in item ? { source: item.source } : { path: item.path }) }] : []));
     const undo = await discardChanges(of, of.draft ?? "main", headNow(read) ?? "", changed).catch(sayMoved);
     tellChanged();
@@ -131,6 +152,15 @@ export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenP
       {plan && <PlanDialog plan={plan} kind={kind} busy={call.busy} refusal={<Refusal text={call.faults.text} still={call.still} />} make={() => call.run(() => make(plan), `${many} ${number === 1 ? "is" : "are"} changed in the draft`)} close={() => setPlan(null)} />}
     </section>
   );
+}
+
+const nameOf = (item: Item): string => ("source" in item ? item.source : item.path);
+const stateOf = (item: Item | undefined): string => (item?.etag ? `${item.etag} ${item.change ?? ""}` : "");
+
+/** Return what the draft has now in the place of a record; undefined for none. */
+async function findNow(of: Of, kind: Kind, item: Item): Promise<Item | undefined> {
+  const { items } = kind === "page" ? await get(`${P}/draft/pages`, { path: of, query: { path: nameOf(item) } }) : await get(`${P}/draft/redirects`, { path: of, query: { source: nameOf(item) } });
+  return items[0];
 }
 
 const isMoved = (): Error => new Error("Someone has changed the draft since you chose. Nothing is done yet: look at what is shown now, then do it again.");
