@@ -20,6 +20,7 @@ from gitstore.comparison.change_lines import format_value, shorten, shown_fields
 from gitstore.comparison.descriptions import DIFFERENCE_LABELS, count_text
 from gitstore.comparison.file_changes import FileChange
 from gitstore.comparison.project_changes import ProjectChanges
+from gitstore.comparison.test_changes import ExpectationChange
 
 MAX_BYTES = 60_000
 """Bytes of a comment: GitHub takes 65,536 characters, GitLab 1,000,000."""
@@ -195,7 +196,7 @@ def _answer_cells(response: ChangedResponse) -> str:
 
 
 def _sections(projects: Sequence[ProjectChanges]) -> Iterator[_Section]:
-    """Yield the folded tables: other answers, other files, fixed problems, and the changed rules of each project."""
+    """Yield the folded tables: other answers, fixed problems, other files, tests, and the changed rules of each project."""
     order = {risk: at for at, risk in enumerate(Risk)}
     responses = [response for each in projects if each.impact for response in each.impact.changed_responses]
     ranked = sorted(responses, key=lambda response: order[response_risk(response)])
@@ -209,6 +210,9 @@ def _sections(projects: Sequence[ProjectChanges]) -> Iterator[_Section]:
     yield _Section(
         f"{_count(len(files), 'other file')} changed", ("", "file", ""), [_bind(_file_row, file) for file in files]
     )
+    tests = [(file, test) for file in files for test in file.tests]
+    title = f"{_count(len(tests), 'test')} changed"
+    yield _Section(title, ("", "test", "expects", "file"), [_bind(_test_row, *each) for each in tests])
     for each in projects:
         title = f"{as_html_code(each.project or '.')}: {count_text(each.counts)}"
         yield _Section(title, ("", "rule", "fields"), [_bind(_change_row, change) for change in each.changes])
@@ -228,6 +232,11 @@ def _file_row(change: FileChange) -> str:
         f"{name} {_value(old or None)} → {_value(new or None)}" for name, (old, new) in change.settings.items()
     )
     return f"| {change.change} | {_code(change.file)} | {fields}{DIFFERENCE_LABELS.get(change.only, '').strip(' ()')} |"
+
+
+def _test_row(file: FileChange, test: ExpectationChange) -> str:
+    expected = " → ".join(_code(str(side)) for side in (test.old, test.new) if side)
+    return f"| {test.change} | {_code(test.url)} | {expected} | {_code(file.file)} |"
 
 
 def _fields(change: Change) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from content.changes.diff import Change, ChangeType, item_kind
 from gitstore.comparison.descriptions import DIFFERENCE_LABELS
 from gitstore.comparison.file_changes import FileChange
+from gitstore.comparison.test_changes import ExpectationChange
 
 _SIGNS = {ChangeType.ADDED: "+", ChangeType.CHANGED: "~", ChangeType.REMOVED: "-"}
 _MAX_LENGTH = 200
@@ -18,13 +19,20 @@ def text_lines(changes: Sequence[Change]) -> Iterator[str]:
 
 
 def file_lines(files: Sequence[FileChange]) -> Iterator[str]:
-    """Yield a line for each changed file other than rules, then a line for each setting that differs."""
+    """Yield a line for each changed file other than rules, then a line for each setting or test that differs."""
     for each in files:
         yield f"{_SIGNS[each.change]} file {shorten(each.file)}{DIFFERENCE_LABELS.get(each.only, '')}"
         yield from (
             f"    {name}: {format_value(old or None)} -> {format_value(new or None)}"
             for name, (old, new) in each.settings.items()
         )
+        yield from (f"    {_SIGNS[test.change]} test {shorten(test.url)}: {_expected(test)}" for test in each.tests)
+
+
+def _expected(test: ExpectationChange) -> str:
+    if test.change is ChangeType.CHANGED:
+        return f"{shorten(str(test.old))} -> {shorten(str(test.new))}"
+    return shorten(str(test.new or test.old))
 
 
 def shown_fields(change: Change) -> dict[str, tuple[object, object]]:

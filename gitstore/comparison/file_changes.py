@@ -1,6 +1,6 @@
 """The files that differ between two states of a project, apart from changes of rules.
 
-These are project.yaml, setting by setting; tests.yaml; all files that no page names as its content; and rule files in
+These are project.yaml, setting by setting; tests.yaml, test by test; all files that no page names as its content; and rule files in
 which no rule differs, but their comments or the order of rules.
 """
 
@@ -11,13 +11,14 @@ from enum import StrEnum
 from content.changes.diff import ChangeType
 from content.records.record import Record
 from content.records.vocabulary import Kind
+from gitstore.comparison.test_changes import ExpectationChange, compare_tests, wire_tests
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.segment import Segment
 from gitstore.compiled.segments.snapshot import File, Snapshot
 from gitstore.errors import Invalid
 from gitstore.git.file_paths import printable_path
 from gitstore.git.repository import TreeEntry
-from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, FileRole, TreeId, role_of
+from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, TESTS_FILE, BlobId, FileRole, TreeId, role_of
 from gitstore.yamlfiles.project_file import load_project
 
 _FEW = 64  # files, found without a list of the others
@@ -93,18 +94,22 @@ class FileChange:
     """One file that differs; `file` is its path in the namespace.
 
     `settings` are the differing ones of project.yaml, old and new, None if the file does not exist on that side; it is
-    empty if a side cannot be read. `only` is the only difference of a rule file.
+    empty if a side cannot be read. `tests` are the differing ones of tests.yaml, likewise. `only` is the only difference of
+    a rule file.
     """
 
     file: str
     change: ChangeType
     settings: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
     only: NonRuleDifference | None = None
+    tests: Sequence[ExpectationChange] = ()
 
     def wire(self) -> dict[str, object]:
         """Return the JSON shape of the API's `files`."""
         settings = {name: {"old": old, "new": new} for name, (old, new) in self.settings.items()}
-        more = ({"settings": settings} if settings else {}) | ({"only": self.only.value} if self.only else {})
+        more: dict[str, object] = {"settings": settings} if settings else {}
+        more |= {"only": self.only.value} if self.only else {}
+        more |= {"tests": wire_tests(self.tests)} if self.tests else {}
         return {"file": self.file, "change": self.change.value, **more}
 
 
@@ -164,14 +169,17 @@ def _change(
 ) -> FileChange:
     old, new = entries
     change = ChangeType.ADDED if old is None else ChangeType.REMOVED if new is None else ChangeType.CHANGED
-    settings = dict(_settings(compiler, entries)) if path == PROJECT_FILE else {}
-    return FileChange(f"{project}/{path}", change, settings, only)
+    if path not in {PROJECT_FILE, TESTS_FILE}:
+        return FileChange(f"{project}/{path}", change, only=only)
+    old_data, new_data = (compiler.repository.blob(BlobId(each.id)) if each else None for each in entries)
+    return describe_file(f"{project}/{path}", change, old_data, new_data)
 
 
-def _settings(
-    compiler: Compiler, entries: Sequence[TreeEntry | None]
-) -> Iterator[tuple[str, tuple[str | None, str | None]]]:
-    yield from compare_settings(*(compiler.repository.blob(BlobId(each.id)) if each else None for each in entries))
+def describe_file(file: str, change: ChangeType, old: bytes | None, new: bytes | None) -> FileChange:
+    """Describe a change of project.yaml or tests.yaml by both contents, None for no file."""
+    if file.rpartition("/")[2] == PROJECT_FILE:
+        return FileChange(file, change, dict(compare_settings(old, new)))
+    return FileChange(file, change, tests=compare_tests(old, new))
 
 
 def compare_settings(old: bytes | None, new: bytes | None) -> Iterator[tuple[str, tuple[str | None, str | None]]]:

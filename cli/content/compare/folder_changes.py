@@ -13,13 +13,13 @@ from content.changes.diff import ChangeType
 from content.records.names import is_name
 from content.records.pattern_limits import PatternLimits
 from content.records.vocabulary import Kind
-from gitstore.comparison.file_changes import FileChange, compare_settings, find_equal_rules
+from gitstore.comparison.file_changes import FileChange, describe_file, find_equal_rules
 from gitstore.comparison.project_changes import ProjectChanges
 from gitstore.compiled.segments.segment import Segment
 from gitstore.compiled.segments.snapshot import File, FileSource, Snapshot, take_snapshot
 from gitstore.compiled.validation.lint import lint_snapshot
 from gitstore.drafts.state_changes import compare_states
-from gitstore.layout import PROJECT_FILE, BlobId, FileRole, TreeId, role_of
+from gitstore.layout import PROJECT_FILE, TESTS_FILE, BlobId, FileRole, TreeId, role_of
 from gitstore.namespaces.checkout import list_files, read_files
 from gitstore.namespaces.parallel_reading import ParallelSegments
 
@@ -136,8 +136,10 @@ def _file_changes(project: str, before: _State, after: _State) -> Iterator[FileC
         if old == new or (path not in only and (role_of(path) in _RULES or _is_content(path, before, after))):
             continue
         change = ChangeType.ADDED if old is None else ChangeType.REMOVED if new is None else ChangeType.CHANGED
-        settings = dict(compare_settings(before.read(path), after.read(path))) if path == PROJECT_FILE else {}
-        yield FileChange(f"{project}/{path}", change, settings, only.get(path))
+        if path in {PROJECT_FILE, TESTS_FILE}:
+            yield describe_file(f"{project}/{path}", change, before.read(path), after.read(path))
+        else:
+            yield FileChange(f"{project}/{path}", change, only=only.get(path))
 
 
 def _differing_rules(before: _State, after: _State) -> Iterator[tuple[dict[str, Segment], dict[str, Segment]]]:

@@ -2,21 +2,20 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Button, Long, type Tone } from "../components/basics.tsx";
+import { Badge, Button, Long } from "../components/basics.tsx";
 import { isRegex } from "../components/regex.tsx";
 import { focusText } from "../state/focus.ts";
 import { CODES, TYPE_NAMES, type Change } from "../state/project.ts";
 import { capital, count, countText, inWords, plural, reveal } from "../state/words.ts";
 import { Difference } from "./differences.tsx";
+import { filesText, type File } from "./files.tsx";
 import { New, Old } from "./replace.tsx";
+import { SIDES, SIGNS } from "./signs.ts";
 
 type Schemas = components["schemas"];
 type Problem = Schemas["problem.schema"];
-type File = Schemas["file-change.schema"];
 type Impact = Schemas["draft-diff.schema"]["impact"];
 type Pair = { old: unknown; new: unknown };
-
-export const SIGNS: Record<string, readonly [Tone, string]> = { added: ["good", "+ Added"], changed: ["warn", "± Changed"], removed: ["bad", "− Removed"] };
 
 /** What the draft does to a record, if anything. */
 export function Sign({ change }: { change: string | null }): JSX.Element | null {
@@ -34,7 +33,6 @@ interface ChangeProps {
   children?: ComponentChildren;
 }
 
-const ONLY: Record<string, "old" | "new"> = { added: "new", removed: "old" };
 const WORDS: Record<string, Record<string, string>> = { status: CODES, type: TYPE_NAMES, contentType: { TEXT_PLAIN: "Plain text" } };
 
 /** Return the value of a field as the tables show it: a status as its number. */
@@ -52,7 +50,7 @@ export function ChangeCard({ change, before, actions, children }: ChangeProps): 
         {fields.map(([field, pair]) => (
           <div key={field}>
             <dt>{field === "contentType" ? "kind" : field}</dt>
-            <dd><Difference old={worded(field, pair.old)} now={worded(field, pair.new)} only={ONLY[change.change]} /></dd>
+            <dd><Difference old={worded(field, pair.old)} now={worded(field, pair.new)} only={SIDES[change.change]} /></dd>
           </div>
         ))}
       </dl>
@@ -81,9 +79,10 @@ export function ChangeList({ items, card }: { items: readonly Change[]; card?: (
   );
 }
 
-export function Counts({ counts }: { counts: Schemas["changeCounts"] }): JSX.Element {
+/** The numbers of what changes; `files` are those beside the rules, where they are known. */
+export function Counts({ counts, files = [] }: { counts: Schemas["changeCounts"]; files?: readonly File[] }): JSX.Element {
   const { redirects, pages } = counts;
-  const text = [countText("redirect", redirects), countText("page", pages)].filter(Boolean).join("; ");
+  const text = [countText("redirect", redirects), countText("page", pages), ...filesText(files)].filter(Boolean).join("; ");
   return <span>{text || "No rule differs"}</span>;
 }
 
@@ -116,25 +115,6 @@ export function Problems({ items, total = items.length, title = "Problems", impa
         ))}
       </ul>
       {total > items.length && <p class="quiet">and {count(total - items.length)} more</p>}
-    </section>
-  );
-}
-
-export function Files({ items }: { items: readonly File[] }): JSX.Element | null {
-  if (!items.length) return null;
-  return (
-    <section class="panel" aria-label="Files beside the rules">
-      <h2>Files beside the rules</h2>
-      <ul class="problems">
-        {items.map((each) => {
-          const [tone, sign] = SIGNS[each.change] ?? ["quiet", each.change];
-          const what = each.only === "order" ? "the order of its rules" : each.only === "text" ? "comments and layout" : "";
-          return (
-            <li key={each.file}><Badge tone={tone}>{sign}</Badge> <code>{each.file}</code> <span class="quiet">{what}</span>
-              {Object.entries((each.settings ?? {}) as Record<string, Pair>).map(([name, pair]) => <span key={name}>{name}: <Old value={pair.old} /> <New value={pair.new} /></span>)}</li>
-          );
-        })}
-      </ul>
     </section>
   );
 }

@@ -13,9 +13,10 @@ import { keptText } from "../state/kept.ts";
 import { useLoad, type Loaded } from "../state/load.ts";
 import { isAboutDraft, keepPage, keyOf, may, mayEdit, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
-import { ChangeCard, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
+import { ChangeCard, Counts, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
 import { discardChanges } from "./discard.ts";
+import { Files } from "./files.tsx";
 import { Fixes } from "./fixes.tsx";
 import { Moved, PublishDialog, type Subject } from "./publish.tsx";
 import { inOrder, mayJudge, mayRemark, MOST_REMARKS, Owners, remarkName, Remarks, ReviewBadge, Say, Verdicts, WhoPublishes } from "./review.tsx";
@@ -86,7 +87,7 @@ interface Wanted {
 
 const isUnapproved = (state: DraftState | null): boolean => Boolean(state?.review?.required && state.review.state !== "approved");
 
-const subjectOf = (head: string, state: DraftState | null, { counts, items, total }: Diff): Subject => ({ head, unapproved: isUnapproved(state), counts, items, total });
+const subjectOf = (head: string, state: DraftState | null, { counts, items, total }: Diff): Subject => ({ head, unapproved: isUnapproved(state), counts, files: state?.files ?? [], items, total });
 
 /** The chosen changes by their ids. */
 type Chosen = ReadonlyMap<string, Change>;
@@ -151,7 +152,7 @@ function Open({ of, draft, head, state, diff, effects, thread, earlier, publish 
   return (
     <>
       <div class="summary">
-        <p class="facts"><strong><Counts counts={diff.counts} /></strong>{state ? <ReviewBadge review={review} /> : <span role="status">Checking the rules …</span>}
+        <p class="facts"><strong><Counts counts={diff.counts} files={state?.files ?? []} /></strong>{state ? <ReviewBadge review={review} /> : <span role="status">Checking the rules …</span>}
           {state?.pullRequest && <a href={state.pullRequest.url} rel="noreferrer" target="_blank">Pull request {state.pullRequest.number} ({state.pullRequest.state})</a>}</p>
         <p class="actions">
           {chosen.size > 0 && [...chosen.values()].every(edits) && <Button disabled={call.busy} onClick={() => revert([...chosen.values()])}>Discard {plural(chosen.size, "change")}</Button>}
@@ -239,7 +240,7 @@ function Discard({ of, draft, now, close }: { of: Of; draft: string; now: Subjec
   return (
     <FormDialog title="Discard the whole draft?" dirty={false} onClose={close}>
       {isMoved ? <Moved seen={seen} now={now} undone="discarded" take={() => { setSeen(now); call.clear(); }} /> : <Refusal text={call.faults.text} still={call.still} />}
-      <p><strong><Counts counts={seen.counts} /></strong></p>
+      <p><strong><Counts counts={seen.counts} files={seen.files} /></strong></p>
       <p>All of its changes are lost. What is published stays as it is.</p>
       <p class="actions"><Button kind="danger" disabled={call.busy || isMoved} onClick={discard}>Discard the draft</Button><Button onClick={close}>Keep it</Button></p>
     </FormDialog>

@@ -11,13 +11,15 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
-import { isAbout, isAboutDraft, keyOf, may, nameProblem, ofView, P, viewPath, type Of } from "../state/project.ts";
+import { fileOf, isAbout, isAboutDraft, keyOf, may, nameProblem, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place, withQuery } from "../state/router.ts";
-import { ChangeList, Counts, Files, SIGNS, worded } from "./changes.tsx";
+import { ChangeList, Counts, worded } from "./changes.tsx";
 import { Difference } from "./differences.tsx";
+import { Files } from "./files.tsx";
 import { Watch } from "./publish.tsx";
 import { New, Old } from "./replace.tsx";
 import { inOrder, MOST_REMARKS, Remarks } from "./review.tsx";
+import { SIGNS } from "./signs.ts";
 import { StateChoice, usePublishes } from "./state_choice.tsx";
 import type { ViewProps } from "./view.ts";
 
@@ -169,7 +171,7 @@ function Compared({ of, from, to }: { of: Of; from: string; to: string }): JSX.E
       {failure}
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {!found.data && !found.error && <Reading>Comparing</Reading>}
-      {found.data && <div class="flow" aria-busy={found.busy}><p class="facts"><strong><Counts counts={found.data.counts} /></strong></p>
+      {found.data && <div class="flow" aria-busy={found.busy}><p class="facts"><strong><Counts counts={found.data.counts} files={found.data.files} /></strong></p>
         {found.data.changes.length === 0 ? <Empty title="No rule differs" /> : <ChangeList items={found.data.changes} />}<Files items={found.data.files} /></div>}
     </div>
   );
@@ -220,8 +222,8 @@ function Reopening({ of, number, close }: { of: Of; number: number; close: () =>
         {moved && <><p class="notice" role="alert">Somebody has changed the draft while you looked at it. Nothing is replaced yet.</p><p class="actions"><Button onClick={again}>Show what it has now</Button></p></>}
         {lost.error && <Failure error={lost.error} retry={lost.reload} />}
         {lost.data && !moved && <>
-          <p>It changes: <strong><Counts counts={lost.data.counts} /></strong>. All of that is lost.</p>
-          <div class="preview" aria-busy={lost.busy}><ChangeList items={lost.data.items} /></div>
+          <p>It changes: <strong><Counts counts={lost.data.counts} files={lost.data.files} /></strong>. All of that is lost.</p>
+          <div class="preview" aria-busy={lost.busy}><ChangeList items={lost.data.items} /><Files items={lost.data.files} /></div>
           {lost.data.total > lost.data.items.length && <p class="quiet">The first {lost.data.items.length} changes are shown. <a href={viewPath(of, "draft")}>All of them</a></p>}
           <p class="actions"><Button kind="danger" disabled={call.busy || lost.busy} onClick={() => call.run(() => openAsDraft(of, number, lost.data?.head ?? ""))}>Replace them with publish {number}</Button></p></>}
       </section>
@@ -245,6 +247,7 @@ function Rollback({ of, number, publishes, failure, close }: RollbackProps): JSX
   const [done, setDone] = useState("");
   const call = useCall(["message"]);
   const diff = useLoad(`${of.namespace}/${of.project} ${number} ${seen}`, (signal) => get(`${P}/diff`, { path: of, query: { from: "published", to: String(number) }, signal }), undefined, { own: true });
+  const files = diff.data?.files.filter((each) => fileOf(of, each) !== "project.yaml") ?? []; // which a rollback leaves as it is
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     call.run(async () => {
@@ -273,8 +276,8 @@ function Rollback({ of, number, publishes, failure, close }: RollbackProps): JSX
         {failure}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} />
         {diff.error && <Failure error={diff.error} retry={diff.reload} />}
-        {diff.data && newest === seen && <section aria-label="What changes" aria-busy={diff.busy}><p role="status">What agents get changes like this: <strong><Counts counts={diff.data.counts} /></strong></p>
-          <div class="preview"><ChangeList items={diff.data.changes} /></div></section>}
+        {diff.data && newest === seen && <section aria-label="What changes" aria-busy={diff.busy}><p role="status">What agents get changes like this: <strong><Counts counts={diff.data.counts} files={files} /></strong></p>
+          <div class="preview"><ChangeList items={diff.data.changes} /><Files items={files} /></div></section>}
         <p class="actions"><Button kind="danger" type="submit" disabled={call.busy || diff.busy || !diff.data || newest !== seen}>Roll back</Button><Button onClick={close}>Cancel</Button></p>
       </form>
     </FormDialog>

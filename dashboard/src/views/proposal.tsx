@@ -14,8 +14,9 @@ import { useLoad } from "../state/load.ts";
 import { may, mayEdit, P, projectPath, type Change } from "../state/project.ts";
 import { go } from "../state/router.ts";
 import { plural } from "../state/words.ts";
-import { ChangeCard, ChangeList, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
+import { ChangeCard, ChangeList, Counts, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts, type Choice, type Conflict } from "./conflicts.tsx";
+import { Files } from "./files.tsx";
 import { Override, useUnsigned } from "./override.tsx";
 import { Published } from "./publish.tsx";
 import { Asked, askText, inOrder, mayJudge, mayRemark, MOST_REMARKS, Owners, Remarks, ReviewBadge, Unseen, Verdicts, WhoApproves, WhoPublishes } from "./review.tsx";
@@ -164,7 +165,7 @@ function Project({ namespace, proposal, part, thread }: ProjectProps): JSX.Eleme
   return (
     <section aria-labelledby={`project-${part.name}`}>
       <h2 id={`project-${part.name}`}><a href={projectPath(namespace, part.name)}>{part.name}</a></h2>
-      <p class="facts">{part.changes && <strong><Counts counts={part.changes} /></strong>}<ReviewBadge review={part.review} /></p>
+      <p class="facts">{part.changes && <strong><Counts counts={part.changes} files={part.files} /></strong>}<ReviewBadge review={part.review} /></p>
       <Verdicts review={part.review} />
       <Owners review={part.review} />
       <Problems items={part.problems} total={part.problemsTotal} title={`Problems of ${part.name}`} impact={diff.data?.impact} />

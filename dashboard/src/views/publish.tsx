@@ -13,6 +13,7 @@ import { useLoad } from "../state/load.ts";
 import { isAbout, keyOf, may, P, viewPath, type Change, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 import { ChangeList, Counts } from "./changes.tsx";
+import { Files, type File } from "./files.tsx";
 import { Override, useUnsigned } from "./override.tsx";
 
 type Schemas = components["schemas"];
@@ -28,6 +29,8 @@ export interface Subject {
   unapproved: boolean;
   /** What they change. */
   counts: Schemas["changeCounts"];
+  /** The files beside the rules that differ. */
+  files: readonly File[];
   /** The first of its changes. */
   items: readonly Change[];
   total: number;
@@ -69,7 +72,7 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, ended, close 
   const [done, setDone] = useState<Result | Pulled | null>(null);
   const call = useCall(["message", "override"]);
   const unsigned = useUnsigned(subject.head, call.code);
-  const { head, unapproved, counts } = subject;
+  const { head, unapproved, counts, files } = subject;
   const moved = now !== null && now.head !== head ? now : null;
   const [taken, setTaken] = useState<Publish | null>(null);
   // What has become of the draft, where this dialog has not published it.
@@ -111,7 +114,8 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, ended, close 
       <form class="form" onSubmit={submit}>
         {moved ? <Moved seen={subject} now={moved} undone="published" take={() => { setSubject(moved); call.clear(); }} /> : <Refusal text={call.faults.text} still={call.still} />}
         {isDiscarded && <p class="notice" role="alert">The draft has ended, and is not published: somebody has discarded it.</p>}
-        <p><strong><Counts counts={chosen ?? counts} /></strong></p>
+                <p><strong><Counts counts={chosen ?? counts} files={chosen ? [] : files} /></strong></p>
+        {chosen && files.length > 0 && <p class="quiet">Tests and other files beside the rules stay in the draft.</p>}
         {may(of, "agent", "read") && <Failing of={of} />}
         {unapproved && <p class="notice">This project requires the approval of a second person, which this draft does not have. Ask for it in the review, beside the changes.</p>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} help="Why, for those who read the history. If it is empty, the message lists the changes." />
@@ -152,8 +156,8 @@ export function Moved({ seen, now, undone, take }: MovedProps): JSX.Element {
   return (
     <section aria-label="What changed meanwhile">
       <p class="notice" role="alert">Somebody has changed the draft while you looked at it. Nothing is {undone} yet.</p>
-      <p>It changes now: <strong><Counts counts={now.counts} /></strong></p>
-      <div class="preview"><ChangeList items={other} /></div>
+      <p>It changes now: <strong><Counts counts={now.counts} files={now.files} /></strong></p>
+      <div class="preview"><ChangeList items={other} />{JSON.stringify(now.files) !== JSON.stringify(seen.files) && <Files items={now.files} />}</div>
       {gone.length > 0 && <p>No longer changed: {gone.map((each) => <code key={each.id}>{each.source ?? each.path ?? each.id} </code>)}</p>}
       {now.total > now.items.length && <p class="quiet">Only the first {now.items.length} changes are compared here.</p>}
       <p class="actions"><Button kind="primary" onClick={take}>Go on with the draft as it is now</Button></p>

@@ -15,7 +15,7 @@ from content.records.problem import Problem
 from content.records.record import Placed, Redirect
 from content.records.vocabulary import Kind, RedirectStatus, RedirectType
 from gitstore.comparison.change_comment import MAX_BYTES, comment_marker, render_comment
-from gitstore.comparison.file_changes import FileChange
+from gitstore.comparison.file_changes import FileChange, describe_file
 from gitstore.comparison.project_changes import ProjectChanges
 
 
@@ -133,6 +133,15 @@ def test_without_changes_the_comment_says_so() -> None:
 def test_settings_and_other_files_are_listed() -> None:
     files = [FileChange("shop/project.yaml", ChangeType.CHANGED, {"title": ("Shop", "@all")})]
     assert "| changed | `shop/project.yaml` | title `Shop` → `@all` |" in render_comment([only(files=files)])
+
+
+def test_tests_are_listed_with_what_they_expect() -> None:
+    old = b"tests:\n- {url: /a, status: 301, location: /b}\n- {url: /gone, status: 404}\n"
+    new = b"tests:\n- {url: /a, status: 302}\n"
+    comment = render_comment([only(files=[describe_file("shop/tests.yaml", ChangeType.CHANGED, old, new)])])
+    assert "<summary>2 tests changed</summary>" in comment
+    assert "| changed | `/a` | `301 /b` → `302` | `shop/tests.yaml` |" in comment
+    assert "| removed | `/gone` | `404` | `shop/tests.yaml` |" in comment
 
 
 def test_the_marker_is_one_word_in_a_comment() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gitstore.comparison.change_lines import file_lines
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotAllowed
 from gitstore.git.repository import Author
@@ -60,6 +61,46 @@ def test_the_content_of_a_page_is_reported_by_the_page_alone(shop: Place) -> Non
 def test_settings_that_cannot_be_read_are_not_guessed(shop: Place) -> None:
     shop.push({"shop/project.yaml": "project: [\n"}, to="draft/shop/main")
     assert reported(shop) == [{"file": "shop/project.yaml", "change": "changed"}]
+
+
+TESTS = "tests:\n- {url: /a, status: 301, location: /b}\n- {url: /gone, status: 404}\n- {url: /same, status: 404}\n"
+
+
+def test_tests_are_reported_one_by_one(shop: Place) -> None:
+    """Another order is no difference."""
+    shop.push({"shop/tests.yaml": TESTS})
+    shop.push(
+        {
+            "shop/tests.yaml": "tests:\n- {url: /same, status: 404}\n- {url: /a, status: 302}\n- {url: /n, status: 404}\n"
+        },
+        to="draft/shop/main",
+    )
+    changed = {"url": "/a", "change": "changed", "old": {"status": 301, "location": "/b"}}
+    none = {"status": 404, "location": None}
+    items = [
+        {**changed, "new": {"status": 302, "location": None}},
+        {"url": "/n", "change": "added", "old": None, "new": none},
+        {"url": "/gone", "change": "removed", "old": none, "new": None},
+    ]
+    tests = {"added": 1, "changed": 1, "removed": 1, "items": items}
+    wanted = {"file": "shop/tests.yaml", "change": "changed", "tests": tests}
+    assert reported(shop) == [wanted]
+    assert [each.wire() for each in shop.store.drafts.report(SPACE, MAIN).files] == [wanted]
+
+
+def test_tests_of_one_url_and_removed_files_are_compared(shop: Place) -> None:
+    two = "tests:\n- {url: /a, status: 301}\n- {url: /a, status: 301, location: /b}\n"
+    shop.push({"shop/tests.yaml": two})
+    file = "- file shop/tests.yaml"
+    cases: list[tuple[str | None, list[str]]] = [
+        (f"# Why\n{two}", ["~ file shop/tests.yaml"]),
+        ("tests: [{}]\n", ["~ file shop/tests.yaml"]),
+        (None, [file, "    - test /a: 301", "    - test /a: 301 /b"]),
+    ]
+    for number, (text, lines) in enumerate(cases):
+        draft = DraftName(SHOP, f"draft-{number}")
+        shop.push({"shop/tests.yaml": text}, to=draft.ref.removeprefix("refs/heads/"))
+        assert list(file_lines(shop.store.drafts.report(SPACE, draft).files)) == lines
 
 
 def test_a_publish_lists_its_files(shop: Place) -> None:
