@@ -78,6 +78,25 @@ def _choose(*buttons: str) -> Callable[[Page], None]:
     return choose
 
 
+def _choose_all(page: Page) -> None:
+    page.locator("tbody").get_by_role("checkbox").first.check()
+    page.get_by_role("button", name="that match").click()
+
+
+def _test_urls(page: Page) -> None:
+    page.get_by_label("Compare with").select_option("draft")
+    page.get_by_label("URLs or paths").fill("/\n/nothing\nhttps://example.org/old")
+    page.get_by_role("button", name="Test 3 URLs").click()
+    page.get_by_text("3 URLs tested").wait_for()
+
+
+def _take_first_steps(page: Page) -> None:
+    page.get_by_label("Namespace").fill(f"first-{secrets.token_hex(4)}")
+    page.get_by_label("Project").fill("www")
+    _press("Create and publish")(page)
+    page.get_by_text("The redirect is published.").wait_for()
+
+
 STATES = [
     *(State(path, path) for path in PAGES),
     State("a comparison", PROJECT + "/history?from=1&to=draft"),
@@ -111,6 +130,10 @@ STATES = [
     State("a new draft", PROJECT, _press("New draft …")),
     State("a replacement", PROJECT + "?replace=1"),
     State("chosen rows", PROJECT, _choose()),
+    State("all that match", PROJECT, _choose_all),
+    State("answers compared", PROJECT + "/test", _test_urls),
+    State("fixes", PROJECT + "/draft", lambda page: page.get_by_text("What can be fixed").click()),
+    State("first steps taken", "/dashboard/start", _take_first_steps),
     State("tags of chosen rows", PROJECT, _choose("Tags …")),
     State("a rollback", PROJECT + "/history?version=1", _press("Roll back to this")),
     State("a session that has ended", "/dashboard/settings", _end_session),

@@ -12,6 +12,7 @@ from tests.e2e.world import World, redirect
 
 Opens = Callable[..., Page]
 
+IN_THE_BAR = "all that match"  # a click in the bar of chosen rows, which has less in it afterwards; no row moves
 MOST = 0.02  # of the window, times the way it moved; 0.1 is called good: https://web.dev/articles/cls
 # Also what moves soon after a click, which the browser says is expected: here, answers are as quick.
 OBSERVE = """
@@ -32,7 +33,7 @@ FRAMES = "new Promise((next) => requestAnimationFrame(() => requestAnimationFram
     "states",
     [
         pytest.param(STATES[: len(PAGES)], id="views"),
-        pytest.param(STATES[len(PAGES) :], id="dialogs"),
+        pytest.param([each for each in STATES[len(PAGES) :] if each.name != IN_THE_BAR], id="dialogs"),
     ],
 )
 def test_nothing_jumps_while_it_loads_and_chips_are_whole(world: World, new_page: Opens, states: list[State]) -> None:

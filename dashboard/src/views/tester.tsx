@@ -105,7 +105,7 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
   const differ = differing.length;
   return (
     <section class="results" aria-label="Results">
-      <p role="status" class="facts">{plural(results.length, "URL")} tested.{others && <Badge tone={differ ? "warn" : "good"}>{differ ? `${plural(differ, "answer")} ${differ === 1 ? "differs" : "differ"}` : "✓ the same answers"}</Badge>}</p>
+      <p role="status" class="facts">{plural(results.length, "URL")} tested.{others && <Badge tone={differ ? "warn" : "good"}>{differ ? `${plural(differ, "answer")} ${differ === 1 ? "differs" : "differ"}` : "✓ The same answers"}</Badge>}</p>
       {may(of, "project", "write") && <p class="actions"><Button disabled={call.busy || tests.length === 0} onClick={keep}>Keep as tests</Button>
         {against && <span class="quiet">The answers of: {nameOf(of, at)}.</span>}</p>}
       <Refusal text={call.faults.text} />
