@@ -9,13 +9,16 @@ from pathlib import Path
 from content.cache import LruCache
 from content.records.names import is_name
 from gitstore.errors import Broken, Invalid, NotFound, StaleProposal
+from gitstore.git.ancestry import commits_between
 from gitstore.git.refs import find_proposal, list_proposals
 from gitstore.git.repository import Author, CommitInfo, Repository
+from gitstore.history.messages import load_message
 from gitstore.history.reached import find_base
 from gitstore.layout import BRANCH_PREFIX, PROPOSAL_PREFIX, CommitId, TreeId, proposal_id
 
 _TITLE = 200  # characters
-_SEARCHED = 200  # commits of release in which the merge of a branch is looked for
+_SEARCHED = 200  # commits of a branch for its first one, and of release for the merge of a branch
+_LONGEST_MESSAGE = 2_000  # characters, as a publish takes
 UNRELATED = "shares no history with release. Begin it from release, then push it again."
 _NOBODY = Author("", "")
 
@@ -26,7 +29,8 @@ class Proposal:
 
     `base` is None for a branch without a common commit with release, and `fault` is the reason why a branch cannot be
     read. For a merged branch, `projects` are those that its merge changed. `changes_files` is true where files beside the
-    projects differ. `time` is that of the head, in seconds since 1970.
+    projects differ. `time` is that of the head, in seconds since 1970. `title` and `author` are those of `first`, the oldest
+    commit of the branch that is not a merge.
     """
 
     ref: str
@@ -39,6 +43,7 @@ class Proposal:
     author: Author = _NOBODY
     time: int = 0
     fault: str = ""
+    first: CommitId | None = None
 
     @property
     def id(self) -> str:
@@ -116,15 +121,29 @@ def _read_at(repository: Repository, ref: str, head: CommitId, release: CommitId
     projects = tuple(name for name in sorted(names) if is_name(name) and names[name])
     only_files = any(not (is_name(name) and is_folder) for name, is_folder in names.items())
     title = first_line(named.message)[:_TITLE]
-    return Proposal(ref, head, release, base, projects, only_files, title, named.author, info.time)
+    return Proposal(ref, head, release, base, projects, only_files, title, named.author, info.time, first=named.id)
 
 
 def _titled_commit(repository: Repository, head: CommitInfo, base: CommitId | None) -> CommitInfo:
-    """Return the newest commit of the branch that is not a merge, else its head."""
+    """Return the oldest commit of the branch that is not a merge, else its head.
+
+    Of a branch of more than 200 commits since release, it is the oldest one of the newest 200.
+    """
     own = takewhile(lambda info: info.id != base, repository.first_parents(head.id))
     with suppress(Broken):
-        return next((info for info in islice(own, _SEARCHED) if len(info.parents) == 1), head)
+        found = list(islice(own, _SEARCHED))
+        if base and any(len(info.parents) > 1 for info in found):  # behind a merge of release come commits of release
+            unmerged = {info.id for info in commits_between(repository, base, head.id)}
+            found = [info for info in found if info.id in unmerged]
+        return next((info for info in reversed(found) if len(info.parents) == 1), head)
     return head
+
+
+def merge_message(repository: Repository, proposal: Proposal) -> str:
+    """Return the message of a merge without one of its own: that of the first commit, and the name of the branch."""
+    ending = f"Merge the branch {proposal.branch}."
+    text = load_message(repository.commit(proposal.first).message).text if proposal.first else ""
+    return f"{text[: _LONGEST_MESSAGE - len(ending) - 2]}\n\n{ending}".strip()
 
 
 def _changed_names(repository: Repository, release: CommitId, head: CommitId, base: CommitId | None) -> dict[str, bool]:

@@ -28,7 +28,7 @@ from gitstore.proposals.merging import (
     write_files_beside,
     write_projects,
 )
-from gitstore.proposals.proposal import Proposal, read_proposal, require_intact
+from gitstore.proposals.proposal import Proposal, merge_message, read_proposal, require_intact
 from gitstore.publish.advance import PublishResult, ReleaseCommit, ReleaseUpdate, commit_together
 from gitstore.publish.approval import ApprovalCheck, Verdict
 from gitstore.publish.authorship import ReviewSubject, read_branch_subject
@@ -202,7 +202,7 @@ def _publish(
     commit = ReleaseCommit(
         release,
         request.publisher,
-        request.message.strip() or f"{proposal.title}\n\nMerge the branch {proposal.branch}.",
+        request.message.strip() or merge_message(transaction, proposal),
         {WRITTEN_BY: tuple(map(signature, authors.values())), MERGED_PROPOSAL: request.id},
         head,
         partial(_join_trailers, checks, request.override),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from content.changes.diff import ChangeType, Counts, count
 from content.records.problem import Problem
@@ -16,14 +17,16 @@ from gitstore.errors import Broken, Invalid
 from gitstore.git.ancestry import commits_between
 from gitstore.git.file_paths import printable_path
 from gitstore.git.repository import Author
-from gitstore.layout import TreeId
+from gitstore.layout import CommitId, TreeId
 from gitstore.proposals.merging import Ends, ProposalMerge, changed_files_beside, merge_proposal
-from gitstore.proposals.proposal import UNRELATED, Proposal
+from gitstore.proposals.proposal import UNRELATED, Proposal, first_line, merge_message
 from gitstore.publish.authorship import ReviewSubject, read_branch_subject
 from gitstore.publish.code_owners import find_code_owners
 from gitstore.publish.gate import find_blocking_problems
 
 _MESSAGE = 10_000  # characters
+_SUBJECT = 200  # characters
+_NEWEST = 50  # commits that are shown
 
 
 class ProposalState(StrEnum):
@@ -52,11 +55,21 @@ class ProjectReport:
     review_subject: ReviewSubject
 
 
+class ProposedCommit(NamedTuple):
+    """A commit of a proposal: its author, the first line of its message, and when it was made, in seconds since 1970."""
+
+    id: CommitId
+    author: Author
+    subject: str
+    time: int
+
+
 @dataclass(frozen=True, slots=True)
 class ProposalReport:
     """A proposal with all that a reader of it needs, but the remarks on it.
 
-    `files` are those beside the projects, `conflicts` theirs; `fault` is the reason why the branch cannot be merged at all.
+    `message` is that of its first commit, `merge_message` that of its merge where the publisher gives none, and `newest` has its
+    newest commits, of so many `commits`. `files` are those beside the projects, `conflicts` theirs; `fault` is the reason why the branch cannot be merged at all.
     """
 
     proposal: Proposal
@@ -68,6 +81,8 @@ class ProposalReport:
     files: Sequence[FileChange]
     conflicts: Sequence[dict[str, object]]
     fault: str
+    merge_message: str = ""
+    newest: Sequence[ProposedCommit] = ()
 
     def state(self, oldest: float) -> ProposalState:
         """Return the state; a head from before `oldest`, in seconds since 1970, is stale."""
@@ -98,7 +113,7 @@ def _without_content(proposal: Proposal, fault: str) -> ProposalReport:
 
 def _report(compiler: Compiler, proposal: Proposal, ends: Ends) -> ProposalReport:
     repository = compiler.repository
-    message = repository.commit(ends.head).message.strip()[:_MESSAGE]
+    message = repository.commit(proposal.first or ends.head).message.strip()[:_MESSAGE]
     if proposal.is_merged:
         return ProposalReport(proposal, message, (), 0, is_empty=True, projects=(), files=(), conflicts=(), fault="")
     merge = merge_proposal(compiler, proposal)
@@ -118,6 +133,11 @@ def _report(compiler: Compiler, proposal: Proposal, ends: Ends) -> ProposalRepor
         files,
         [each for each in merge.conflicts if "project" not in each],
         "",
+        merge_message(repository, proposal),
+        [
+            ProposedCommit(info.id, info.author, first_line(info.message)[:_SUBJECT], info.time)
+            for info in commits[:_NEWEST]
+        ],
     )
 
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.dashboard.conftest import overview_of, sign_in
 from tests.dashboard.test_pages import violations
 from tests.e2e.caller import Caller
-from tests.e2e.git import Clone
+from tests.e2e.git import Clone, rules
 from tests.e2e.world import Place, World
 
 Opens = Callable[..., Page]
@@ -236,3 +236,31 @@ def published(place: Place, *sources: str) -> Any:
 def say(place: Place, action: str) -> None:
     """Give a verdict on the draft."""
     place.ask("POST", "/draft/review", 200, json={"action": action, "head": place.get("/draft")["head"]})
+
+
+def test_a_proposal_of_two_commits_lists_them_and_its_merge_begins_with_the_message_of_the_first(
+    world: World, new_page: Opens, tmp_path: Path
+) -> None:
+    place = world.place()
+    clone = Clone.of(place.repository, tmp_path / "clone")
+    for source, message in (("/a", "The sale\n\nFor May."), ("/b", "Fix tests")):
+        clone.write("shop/redirects.yaml", rules(source))
+        clone.commit(message)
+    clone.push("team/sale")
+    [made] = place.root.get(f"{place.space}/proposals")["items"]
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/proposal/{place.namespace}/{made['id']}")
+    expect(page.get_by_role("heading", name="The sale")).to_be_visible()
+    expect(page.get_by_text("For May.")).to_be_visible()
+    expect(page.get_by_text("Fix tests")).not_to_be_visible()
+    page.get_by_text("2 commits", exact=True).click()
+    expect(page.locator("header details li")).to_have_count(2)
+    expect(page.locator("header details li").first).to_contain_text("Fix tests")
+    assert violations(page) == []
+    page.get_by_role("button", name="Merge and publish …").click()
+    dialog = page.get_by_role("dialog", name="Merge and publish")
+    expect(dialog.get_by_label("Message")).to_have_value("The sale\n\nFor May.\n\nMerge the branch team/sale.")
+    expect(dialog.get_by_role("list", name="What is published")).to_contain_text("shop 1 redirect added")
+    dialog.get_by_role("button", name="Merge and publish").click()
+    expect(page.get_by_role("dialog", name="Published")).to_be_visible()
+    assert place.get("/history/2")["message"] == "The sale\n\nFor May.\n\nMerge the branch team/sale."

@@ -8,7 +8,7 @@ from api.http.response.redaction import redact_conflicts, redact_problems
 from content.records.vocabulary import Kind
 from gitstore.history.messages import signature
 from gitstore.proposals.publishing import MergeResult
-from gitstore.proposals.report import ProjectReport, ProposalReport
+from gitstore.proposals.report import ProjectReport, ProposalReport, ProposedCommit
 from gitstore.upstream.followed_branches import FollowedBranch
 
 _MOST_PROBLEMS = 1000
@@ -54,8 +54,10 @@ def detail(report: ProposalReport, reader: Reader, oldest: float, sources: Sourc
     return {
         **summary(report, reader, oldest, sources),
         "message": report.message if is_whole else "",
+        "mergeMessage": report.merge_message if is_whole else "",
         "authors": [signature(author) for author in report.authors],
         "commits": report.commits,
+        "newestCommits": [_commit(each) for each in report.newest] if is_whole else [],
         "base": report.proposal.base,
         "release": report.proposal.release,
         "fault": report.fault if is_whole else "",
@@ -68,6 +70,15 @@ def detail(report: ProposalReport, reader: Reader, oldest: float, sources: Sourc
 def _source(found: FollowedBranch | None) -> dict[str, Any] | None:
     """Return where a proposal comes from; None for one that was pushed here."""
     return {"branch": found.name, "pullRequest": found.pull or None, "commit": found.tip} if found else None
+
+
+def _commit(found: ProposedCommit) -> dict[str, Any]:
+    return {
+        "id": found.id,
+        "author": signature(found.author),
+        "subject": found.subject,
+        "at": json_views.dump_timestamp(found.time),
+    }
 
 
 def _is_whole(report: ProposalReport, reader: Reader) -> bool:

@@ -64,13 +64,27 @@ export default function ProposalView({ params: { namespace = "", id = "" } }: Vi
         <p class="crumbs"><a href="/">Overview</a> <span aria-hidden="true">/</span> {namespace}</p>
         <h1>{found.data?.title ?? "Proposal"}</h1>
         <p class="facts">{found.data && <><ProposalState state={found.data.state} /><code>{found.data.branch}</code>{found.data.author && <span>by <bdi>{found.data.author.replace(/\s*<[^>]*>/, "")}</bdi></span>}
-          <Time at={found.data.updatedAt} /><span>{plural(found.data.commits, "commit")}</span></>}</p>
+          <Time at={found.data.updatedAt} />{found.data.newestCommits.length === 0 && <span>{plural(found.data.commits, "commit")}</span>}</>}</p>
+        {found.data && found.data.newestCommits.length > 0 && <Commits proposal={found.data} />}
       </header>
       {gone ? <Gone namespace={namespace} error={gone} /> : found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && !gone && <Body namespace={namespace} proposal={found.data} thread={thread.data} onMerge={(done) => { merged.current = done; }} />}
       {thread.error && !found.error && <Failure error={thread.error} retry={thread.reload} />}
       {thread.data && thread.data.total > 0 && <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Comments</h2><Remarks items={thread.data.items} total={thread.data.total} more={() => setMost(most + MOST_REMARKS)} /></section>}
     </main>
+  );
+}
+
+const person = (text: string): string => text.replace(/\s*<[^>]*>/g, "");
+
+/** The newest commits of a branch, behind their number. */
+function Commits({ proposal: { commits, newestCommits } }: { proposal: Proposal }): JSX.Element {
+  return (
+    <details>
+      <summary>{plural(commits, "commit")}</summary>
+      <ol class="rows">{newestCommits.map((each) => <li key={each.id}><span><code>{each.id.slice(0, 7)}</code> <bdi>{each.subject}</bdi> <span class="quiet">by <bdi>{person(each.author)}</bdi> <Time at={each.at} /></span></span></li>)}</ol>
+      {commits > newestCommits.length && <p class="quiet">The newest {newestCommits.length} are shown.</p>}
+    </details>
   );
 }
 
@@ -81,7 +95,7 @@ function Gone({ namespace, error }: { namespace: string; error: ApiFault }): JSX
   return (
     <Empty title="This proposal is merged">
       {publishes.map(([project, { publishNumber, publishedBy, publishedAt }]) => (
-        <p key={project}>Merged as <a href={`${projectPath(namespace, project, "history")}?version=${publishNumber}`}>publish {publishNumber} of {project}</a> by <bdi>{publishedBy.replace(/\s*<[^>]*>/g, "")}</bdi> <Time at={publishedAt} />, with its review.</p>))}
+        <p key={project}>Merged as <a href={`${projectPath(namespace, project, "history")}?version=${publishNumber}`}>publish {publishNumber} of {project}</a> by <bdi>{person(publishedBy)}</bdi> <Time at={publishedAt} />, with its review.</p>))}
     </Empty>
   );
 }
@@ -268,7 +282,7 @@ interface MergeProps {
 }
 
 function Merge({ namespace, proposal, now, unapproved, override, onMerge, close }: MergeProps): JSX.Element {
-  const [message, setMessage] = useState("");
+  const [message, setMessage] = useState(proposal.mergeMessage);
   const [reason, setReason] = useState("");
   const call = useCall(["message", "override"]);
   const [done, setDone] = useState<Merged | null>(null);
@@ -297,12 +311,13 @@ function Merge({ namespace, proposal, now, unapproved, override, onMerge, close 
     );
   }
   return (
-    <FormDialog title="Merge and publish" dirty={message + reason !== ""} onClose={close}>
+    <FormDialog title="Merge and publish" dirty={message !== proposal.mergeMessage || reason !== ""} onClose={close}>
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} still={call.still} />
         {now !== proposal.head && <p class="notice" role="alert">The branch has moved since you looked at it, so nothing is merged. Close this, look at what is new, and merge it then.</p>}
         {unapproved && <p class="notice">An approval that a project requires is missing.</p>}
-        <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} />
+        <ul class="rows" aria-label="What is published">{proposal.projects.map((each) => <li key={each.name}><span><strong>{each.name}</strong>{each.changes && <> <Counts counts={each.changes} /></>}</span></li>)}</ul>
+        <TextArea label="Message" value={message} onInput={setMessage} rows={5} problem={call.faults.fields["message"]} />
         <Override unapproved={unapproved} unsigned={unsigned} allowed={override} reason={reason} onInput={setReason} problem={call.faults.fields["override"]} />
         <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || now !== proposal.head || ((unapproved || unsigned) && !reason.trim())}>Merge and publish</Button><Button onClick={close}>Cancel</Button></p>
       </form>

@@ -11,8 +11,8 @@ from gitstore.drafts.drafts import DraftName
 from gitstore.errors import AlreadyExists, BadRequest, NotFound, StaleDraft, StaleProposal
 from gitstore.layout import proposal_id
 from gitstore.proposals.report import ProposalState
-from tests.gitstore.fixtures import MAIN, SHOP, SPACE, Place, git, put, redirect, yaml
-from tests.gitstore.proposals.branches import branches, merge, propose, report, state
+from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, Place, git, put, redirect, yaml
+from tests.gitstore.proposals.branches import ALL, branches, merge, propose, report, state
 
 
 def test_every_branch_but_release_and_drafts_is_a_proposal(place: Place) -> None:
@@ -28,7 +28,7 @@ def test_every_branch_but_release_and_drafts_is_a_proposal(place: Place) -> None
 
 
 def test_the_newest_is_first(place: Place) -> None:
-    """By the time of the head; title and author are those of the newest commit that is not a merge."""
+    """By the time of the head; title and author are those of the oldest commit that is not a merge."""
     clone = place.clone()
     for name, day in (("new", 3), ("old", 1), ("middle", 2)):
         git(clone, "checkout", "--quiet", "--detach", "origin/release")
@@ -48,6 +48,25 @@ def test_the_newest_is_first(place: Place) -> None:
         ("middle", "The middle", "Kim"),
         ("old", "The old", "Kim"),
     ]
+
+
+def test_a_proposal_has_the_title_of_its_first_commit_and_lists_all(place: Place) -> None:
+    """Also after a merge of release into it: what others have published before is no commit of the branch."""
+    first = propose(place, "sale", {"shop/redirects.yaml": yaml([("/a", "/b")])}, text="The sale\n\nFor May.")
+    second = propose(place, "sale", {"shop/redirects.yaml": yaml([("/a", "/c")])}, text="Fix tests")
+    for number in range(3):
+        place.publish(put(redirect(f"/other-{number}")))
+    place.store.proposals.update(SPACE, proposal_id("refs/heads/sale"), ADA, ALL)
+    found = report(place, "sale")
+    assert (found.proposal.title, found.message) == ("The sale", "The sale\n\nFor May.")
+    assert [(each.id, each.subject) for each in found.newest if each.subject != "Merge release into sale"] == [
+        (second, "Fix tests"),
+        (first, "The sale"),
+    ]
+    assert found.commits == len(found.newest) == 3
+    assert found.merge_message == "The sale\n\nFor May.\n\nMerge the branch sale."
+    published = merge(place, "sale").commit
+    assert place.git("log", "-1", "--format=%B", published).startswith(found.merge_message)
 
 
 def test_a_report_has_the_changes_of_each_project(place: Place) -> None:
