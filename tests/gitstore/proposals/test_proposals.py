@@ -10,6 +10,7 @@ from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import AlreadyExists, BadRequest, NotFound, StaleDraft, StaleProposal
 from gitstore.layout import proposal_id
+from gitstore.proposals.branches import UpdateRequest
 from gitstore.proposals.report import ProposalState
 from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, Place, git, put, redirect, yaml
 from tests.gitstore.proposals.branches import ALL, branches, merge, propose, report, state
@@ -56,7 +57,7 @@ def test_a_proposal_has_the_title_of_its_first_commit_and_lists_all(place: Place
     second = propose(place, "sale", {"shop/redirects.yaml": yaml([("/a", "/c")])}, text="Fix tests")
     for number in range(3):
         place.publish(put(redirect(f"/other-{number}")))
-    place.store.proposals.update(SPACE, proposal_id("refs/heads/sale"), ADA, ALL)
+    place.store.proposals.update(SPACE, UpdateRequest(proposal_id("refs/heads/sale"), ADA, ALL))
     found = report(place, "sale")
     assert (found.proposal.title, found.message) == ("The sale", "The sale\n\nFor May.")
     assert [(each.id, each.subject) for each in found.newest if each.subject != "Merge release into sale"] == [
