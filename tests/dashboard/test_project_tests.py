@@ -74,3 +74,56 @@ def test_a_rollback_does_not_claim_to_change_settings(world: World, new_page: Op
     dialog = page.get_by_role("dialog")
     expect(dialog.locator(".change.removed")).to_contain_text("/b")
     expect(dialog).not_to_contain_text("beside the rules")
+
+
+def test_a_failing_test_is_reached_from_the_draft_and_takes_the_new_answer(world: World, new_page: Opens) -> None:
+    """Others see which grant that needs."""
+    place = world.place()
+    keep_tests(place, ("/other", 404), ("/a", 404))
+    place.add("/a", "/right")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("link", name="Show the test").click()
+    tests = page.get_by_role("region", name="Tests of the project")
+    marked = tests.locator("[aria-current]")
+    expect(marked).to_contain_text("/a should get 404, but gets 301 to /right")
+    expect(marked).to_be_focused()
+    assert violations(page) == []
+    marked.get_by_role("button", name="Take the new answer of /a").click()
+    expect(tests).to_contain_text("2 tests pass")
+    found = [(each["url"], each["status"], each["location"]) for each in place.get("/draft/tests")["tests"]]
+    assert found == [("/other", 404, None), ("/a", 301, "/right")]
+    keep_tests(place, ("/a", 404))
+    page = new_page()
+    sign_in(page, world.user("viewer"), view(place, "/test"))
+    expect(tests_of(page)).to_contain_text("Only those with the grant project:write may change the tests")
+    expect(tests_of(page).get_by_role("button", name="Take the new answer")).to_have_count(0)
+
+
+def tests_of(page: Page) -> Locator:
+    """Return the list of the project's tests."""
+    return page.get_by_role("region", name="Tests of the project")
+
+
+def test_kept_answers_replace_those_of_their_url_and_tell_what_fails_in_the_draft(
+    world: World, new_page: Opens
+) -> None:
+    """A URL that is pasted twice counts once, and one that cannot be requested is not counted as tested."""
+    place = world.place()
+    place.published("/a")
+    keep_tests(place, ("/a", 404), ("/a", 200), ("/kept", 404))
+    place.add("/b")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/test"))
+    page.get_by_label("URLs or paths").fill("/a\n/b\n/a\nhttp://[")
+    page.get_by_role("button", name="Test 3 URLs").click()
+    results = page.get_by_role("region", name="Results")
+    expect(results).to_contain_text("2 URLs tested, 1 not tested.")
+    results.get_by_role("button", name="Keep as tests").click()
+    expect(results).to_contain_text("1 test added, 1 replaced in the draft.")
+    found = [(each["url"], each["status"]) for each in place.get("/draft/tests")["tests"]]
+    assert found == [("/a", 301), ("/kept", 404), ("/b", 404)]
+    results.get_by_role("link", name="1 of 2 fails in the draft").click()
+    expect(tests_of(page).locator(".change")).to_have_count(1)
+    expect(tests_of(page)).to_contain_text("/b should get 404")
+    assert violations(page) == []

@@ -5,7 +5,7 @@ import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Long } from "../components/basics.tsx";
 import { isRegex } from "../components/regex.tsx";
 import { focusText } from "../state/focus.ts";
-import { CODES, TYPE_NAMES, type Change } from "../state/project.ts";
+import { CODES, TYPE_NAMES, viewPath, type Change, type Of } from "../state/project.ts";
 import { capital, count, countText, inWords, plural, reveal } from "../state/words.ts";
 import { Difference } from "./differences.tsx";
 import { filesText, type File } from "./files.tsx";
@@ -98,9 +98,11 @@ interface ProblemsProps {
   title?: string;
   /** What the shown changes cause: those among the problems are marked. */
   impact?: Impact | null | undefined;
+  /** The draft that has them: a failing test leads to the tests there. */
+  of?: Of;
 }
 
-export function Problems({ items, total = items.length, title = "Problems", impact }: ProblemsProps): JSX.Element | null {
+export function Problems({ items, total = items.length, title = "Problems", impact, of }: ProblemsProps): JSX.Element | null {
   if (!items.length) return null;
   const brought = new Set(impact?.appears.items.map(placeOf));
   return (
@@ -110,6 +112,7 @@ export function Problems({ items, total = items.length, title = "Problems", impa
         {items.map((each, index) => (
           <li key={index}>
             <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {brought.has(placeOf(each)) && <Badge>New</Badge>} {(each.source ?? each.path) && <Long text={each.source ?? each.path ?? ""} />} <bdi>{reveal(each.file ? inWords(each.message) : each.message)}</bdi>
+            {of && each.code === "test_failed" && <a href={viewPath(of, "test", { failing: String(each.line ?? 0) })}>Show the test</a>}
             {(each.file ?? each.line) && <code class="quiet">{each.file ? `${each.file}${each.line ? `:${each.line}` : ""}` : `line ${each.line}`}</code>}
           </li>
         ))}

@@ -169,7 +169,7 @@ function Open({ of, draft, head, state, diff, effects, thread, earlier, publish 
         const result = await post(`${P}/draft/resolve`, { path: of, query: { draft }, body: { head, release: state.release, choices } });
         return `${plural(result.settled, "conflict")} resolved; ${result.conflicts.length || "none"} left.`;
       }} />}
-      <Problems items={problems} total={state?.problemsTotal ?? 0} impact={effects?.impact} />
+      <Problems of={of} items={problems} total={state?.problemsTotal ?? 0} impact={effects?.impact} />
       <div class="columns">
         <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>
           {diff.total === 0 ? <Empty title="No rule differs from what is published" /> : <>

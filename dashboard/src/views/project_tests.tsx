@@ -1,17 +1,19 @@
 // The tests of a project, which hold a publish that breaks one: the list with the result of each in the draft.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { get, put } from "../api/client.ts";
+import { useLayoutEffect, useState } from "preact/hooks";
+import { get, post, put } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Failure, Long } from "../components/basics.tsx";
 import { Check, Refusal, useCall } from "../components/form.tsx";
 import { Paged } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
+import { focusText } from "../state/focus.ts";
 import { useLoad } from "../state/load.ts";
 import { isAboutDraft, may, P, viewPath, type Of } from "../state/project.ts";
+import { place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
-import type { Result } from "./answer.tsx";
+import { answerText, type Result } from "./answer.tsx";
 
 type Test = components["schemas"]["draft-tests.schema"]["tests"][number];
 type Wanted = components["schemas"]["draft-tests-put.schema"]["tests"][number];
@@ -22,16 +24,60 @@ export function testsOf(results: readonly Result[]): Wanted[] {
     "problem" in each ? [] : [{ url: each.url, status: each.status ?? 404, ...(each.location === null ? {} : { location: each.location }) }]);
 }
 
+const bodyOf = ({ url, status, location }: Test): Wanted => ({ url, status, ...(location === null ? {} : { location }) });
+const isSame = (test: Test, wanted: Wanted): boolean => test.status === wanted.status && test.location === (wanted.location ?? null);
+const NO_DRAFT = "0".repeat(40);
+
+/** Write tests into the draft, each in the place of those of its URL; return how many were added, replaced, and fail there now. */
+export async function keepTests(of: Of, wanted: readonly Wanted[]): Promise<{ added: number; replaced: number; failed: number }> {
+  const query = { draft: of.draft ?? "main" };
+  const read = () => get(`${P}/draft/tests`, { path: of, query });
+  const { tests, head, problems } = await read();
+  // To a file with errors nothing can be added: the service says so.
+  if (problems.length > 0) await post(`${P}/draft/tests`, { path: of, query, body: { tests: [...wanted] } });
+  const byUrl = new Map(wanted.map((each) => [each.url, each]));
+  const left = new Map(byUrl);
+  const kept = tests.flatMap((each) => {
+    const own = left.get(each.url);
+    left.delete(each.url);
+    return own ? [own] : byUrl.has(each.url) ? [] : [bodyOf(each)];
+  });
+  const replaced = new Set(tests.flatMap((each) => { const own = byUrl.get(each.url); return own && !isSame(each, own) ? [each.url] : []; })).size;
+  const added = left.size;
+  await put(`${P}/draft/tests`, { path: of, query, body: { tests: [...kept, ...left.values()], head: head ?? NO_DRAFT } });
+  const now = await read();
+  return { added, replaced, failed: now.tests.filter((each) => each.problem && byUrl.has(each.url)).length };
+}
+
+/** The address of the tests that fail. */
+export const failingPath = (of: Of): string => viewPath(of, "test", { failing: "all" });
+
 export function ProjectTests({ of, draft }: { of: Of; draft: string }): JSX.Element | null {
   const found = useLoad(`${of.namespace}/${of.project} ${draft}`, (signal) => get(`${P}/draft/tests`, { path: of, query: { draft }, signal }), isAboutDraft({ ...of, draft }));
   const call = useCall();
-  const [only, setOnly] = useState(false);
+  const asked = place.value.query.get("failing");
+  const [only, setOnly] = useState(asked === "all");
+  const isRead = found.data !== null;
+  useLayoutEffect(() => {
+    const goal = asked && isRead && (document.querySelector<HTMLElement>("#project-tests ~ .changes > [aria-current]") ?? document.getElementById("project-tests"));
+    if (!goal) return;
+    goal.scrollIntoView({ block: "center" });
+    focusText(goal);
+  }, [asked, isRead]);
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return null;
   const { tests, total, failed, problems, head } = found.data;
-  const failing = tests.filter((each) => each.problem);
+  const isAsked = (each: Test): boolean => each.problem !== null && String(each.line) === asked;
+  const failing = tests.filter((each) => each.problem).sort((a, b) => Number(isAsked(b)) - Number(isAsked(a)));
+  const writes = may(of, "project", "write");
+  const take = ({ url }: Test): void => call.run(async () => {
+    const { results } = await post(`${P}/test`, { path: of, body: { urls: [url], at: "draft" } });
+    await keepTests(of, testsOf(results));
+    tellChanged();
+    toast(`The test of ${url} expects what the draft answers: ${answerText(results[0])}.`);
+  });
   const drop = (test: Test): void => call.run(async () => {
-    const kept = tests.filter((each) => each !== test).map(({ url, status, location }) => ({ url, status, ...(location === null ? {} : { location }) }));
+    const kept = tests.filter((each) => each !== test).map(bodyOf);
     await put(`${P}/draft/tests`, { path: of, query: { draft }, body: { tests: kept, ...(head ? { head } : {}) } });
     tellChanged();
     toast(`The test of ${test.url} is removed in the draft.`);
@@ -41,15 +87,19 @@ export function ProjectTests({ of, draft }: { of: Of; draft: string }): JSX.Elem
       <h2 id="project-tests">Tests of the project</h2>
       <p class="facts">{total === 0 ? <span class="quiet">None yet. A test holds every publish that would break it.</span>
         : <Badge tone={failed ? "bad" : "good"}>{failed ? `✕ ${failed} of ${plural(total, "test")} ${failed === 1 ? "fails" : "fail"}` : `✓ ${plural(total, "test")} ${total === 1 ? "passes" : "pass"}`}</Badge>}</p>
+      {failed > 0 && (writes
+        ? <p class="help">If the answer of the draft is right, take it as the new answer. If the test is right, change the rule in the draft.</p>
+        : <p class="help">If a test is right, change the rule in the draft. Only those with the grant project:write may change the tests.</p>)}
       <Refusal text={call.faults.text} />
       {problems.length > 0 && <ul class="problems">{problems.map((each, index) => <li key={index}>{each.file}:{each.line} {each.message}</li>)}</ul>}
       {failing.length > 0 && failing.length < tests.length && <Check label="Only those that fail" checked={only} onChange={setOnly} />}
       <Paged items={only && failing.length > 0 ? failing : [...failing, ...tests.filter((each) => !each.problem)]}>
-        {(each, place) => (
-          <li class={`change ${each.problem ? "removed" : ""}`} key={`${place} ${each.url}`}>
+        {(each, at) => (
+          <li class={`change ${each.problem ? "removed" : ""}`} key={`${at} ${each.url}`} aria-current={isAsked(each) || undefined}>
             <header><span class="name"><Long text={each.url} /></span><span class="facts">{each.status}{each.location !== null && <code>{each.location}</code>}
               {each.problem && <a class="button plain small" href={viewPath(of, "test", { at: "draft", url: each.url })} aria-label={`Show what ${each.url} gets`}>Show</a>}
-              {may(of, "project", "write") && <button type="button" class="button plain small" aria-label={`Remove the test of ${each.url}`} disabled={call.busy} onClick={() => drop(each)}>Remove</button>}</span></header>
+              {each.problem && writes && <button type="button" class="button plain small" aria-label={`Take the new answer of ${each.url}`} disabled={call.busy} onClick={() => take(each)}>Take the new answer</button>}
+              {writes && <button type="button" class="button plain small" aria-label={`Remove the test of ${each.url}`} disabled={call.busy} onClick={() => drop(each)}>Remove</button>}</span></header>
             {each.problem && <p><Badge tone="bad">✕ Fails</Badge> {each.problem}</p>}
           </li>
         )}

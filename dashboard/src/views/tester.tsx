@@ -6,14 +6,13 @@ import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Long } from "../components/basics.tsx";
 import { Check, Refusal, TextArea, useCall } from "../components/form.tsx";
 import { Paged } from "../components/table.tsx";
-import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
 import { keyOf, may, ofView, P, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { count, plural } from "../state/words.ts";
 import { AnswerOf, answerText } from "./answer.tsx";
-import { ProjectTests, testsOf } from "./project_tests.tsx";
+import { failingPath, keepTests, ProjectTests, testsOf } from "./project_tests.tsx";
 import { nameOf, StateChoice, usePublishes } from "./state_choice.tsx";
 import type { ViewProps } from "./view.ts";
 
@@ -34,8 +33,8 @@ interface Shown {
   others: readonly Result[] | null;
 }
 
-/** The lines of a text, without empty ones. */
-export const linesOf = (text: string): string[] => text.split("\n").map((line) => line.trim()).filter(Boolean);
+/** The lines of a text, each once, without empty ones. */
+export const linesOf = (text: string): string[] => [...new Set(text.split("\n").map((line) => line.trim()).filter(Boolean))];
 
 /** The form; with a `url` of the address it has this one, which is tested at once, and what was typed for others waits. */
 function Form({ of, url }: { of: Of; url: string }): JSX.Element {
@@ -76,7 +75,7 @@ function Form({ of, url }: { of: Of; url: string }): JSX.Element {
         <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || urls.length === 0 || urls.length > MOST_URLS}>Test {plural(urls.length, "URL")}</Button></p>
       </form>
       {shown ? <Results of={of} shown={shown} /> : <Empty title="Nothing is tested yet"><p>Paste URLs, and see what each one gets and why.</p></Empty>}
-      {may(of, "project", "read") && <ProjectTests of={of} draft={of.draft ?? "main"} />}
+      {may(of, "project", "read") && <ProjectTests key={query.get("failing")} of={of} draft={of.draft ?? "main"} />}
     </>
   );
 }
@@ -92,10 +91,12 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
   const call = useCall();
   const tests = testsOf(results);
   const keep = (): void => call.run(async () => {
-    const made = await post(`${P}/draft/tests`, { path: of, body: { tests } });
+    setKept(await keepTests(of, tests));
     tellChanged();
-    toast(`The draft has ${plural(made.total, "test")}. A publish waits for them.`);
   });
+  const [kept, setKept] = useState<Awaited<ReturnType<typeof keepTests>> | null>(null);
+  useEffect(() => setKept(null), [results]);
+  const untested = results.filter((each) => "problem" in each).length;
   const [only, setOnly] = useState(false);
   const [differing, same] = useMemo(() => {
     const rows = results.map((result, index) => ({ result, other: others?.[index], key: `${index} ${result.url}` }));
@@ -105,9 +106,11 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
   const differ = differing.length;
   return (
     <section class="results" aria-label="Results">
-      <p role="status" class="facts">{plural(results.length, "URL")} tested.{others && <Badge tone={differ ? "warn" : "good"}>{differ ? `${plural(differ, "answer")} ${differ === 1 ? "differs" : "differ"}` : "✓ The same answers"}</Badge>}</p>
-      {may(of, "project", "write") && <p class="actions"><Button disabled={call.busy || tests.length === 0} onClick={keep}>Keep as tests</Button>
+      <p role="status" class="facts">{plural(results.length - untested, "URL")} tested{untested > 0 && `, ${count(untested)} not tested`}.{others && <Badge tone={differ ? "warn" : "good"}>{differ ? `${plural(differ, "answer")} ${differ === 1 ? "differs" : "differ"}` : "✓ The same answers"}</Badge>}</p>
+      {may(of, "project", "write") && may(of, "project", "read") && <p class="actions"><Button disabled={call.busy || tests.length === 0} onClick={keep}>Keep as tests</Button>
         {against && <span class="quiet">The answers of: {nameOf(of, at)}.</span>}</p>}
+      {kept && <p role="status">{kept.added + kept.replaced > 0 ? <>{plural(kept.added, "test")} added, {count(kept.replaced)} replaced in the draft.</> : "The draft has these tests already."}
+        {kept.failed > 0 && <> <a href={failingPath(of)}>{count(kept.failed)} of {count(tests.length)} {kept.failed === 1 ? "fails" : "fail"} in the draft</a></>}</p>}
       <Refusal text={call.faults.text} />
       {differ > 0 && <Check label="Only those that differ" checked={only} onChange={setOnly} />}
       <Paged items={only && differ > 0 ? differing : [...differing, ...same]}>
