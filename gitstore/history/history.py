@@ -1,6 +1,7 @@
 """The publishes of a project, newest first: from the index, and from each commit."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from gitstore.comparison.tree_changes import read_tree_changes
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.indexes.versions import Version, VersionIndex
 from gitstore.compiled.segments.changes import ChangesByKind
-from gitstore.errors import Broken
+from gitstore.errors import BadRequest, Broken, NotFound
 from gitstore.git.repository import Repository
 from gitstore.history.counts import FileCounter, with_counts
 from gitstore.history.manifests import ensure_manifest
@@ -61,6 +62,7 @@ class PublishRecord:
     counts: Mapping[Kind, Counts]
     served: bool
     files: Counts | None
+    rolled_back_number: int | None = None
 
 
 class CommitFields(NamedTuple):
@@ -112,7 +114,7 @@ def read_publish(compiler: Compiler, project: str, index: VersionIndex, version:
 def _read(compiler: Compiler, index: VersionIndex, version: Version, counter: FileCounter) -> PublishRecord:
     before, after = index.tree_before(version), version.tree
     files = _file_counts.get((compiler.repository.path, before, after), lambda: counter.between(before, after))
-    return _publish(compiler, version, files)
+    return _publish(compiler, index, version, files)
 
 
 def _read_tolerant(compiler: Compiler, index: VersionIndex, version: Version, counter: FileCounter) -> PublishRecord:
@@ -120,12 +122,22 @@ def _read_tolerant(compiler: Compiler, index: VersionIndex, version: Version, co
     try:
         return _read(compiler, index, version, counter)
     except Broken:
-        return _publish(compiler, version, None)
+        return _publish(compiler, index, version, None)
 
 
-def _publish(compiler: Compiler, version: Version, files: Counts | None) -> PublishRecord:
+def _publish(compiler: Compiler, index: VersionIndex, version: Version, files: Counts | None) -> PublishRecord:
     fields, counts = read_commit_fields(compiler.repository, version.commit), version.counts or {}
-    return PublishRecord(version.commit, version.number, version.time, *fields, counts, not version.refused, files)
+    number = _find_number(index, fields.rolled_back_to)
+    return PublishRecord(
+        version.commit, version.number, version.time, *fields, counts, not version.refused, files, number
+    )
+
+
+def _find_number(index: VersionIndex, commit: str) -> int | None:
+    """Return the publish number of a commit that a rollback names; None without one, or where it is no publish."""
+    with suppress(NotFound, BadRequest):
+        return index.resolve(commit).number if commit else None
+    return None
 
 
 def read_commit_fields(repository: Repository, commit: CommitId) -> CommitFields:

@@ -168,3 +168,20 @@ def shows_all(part: Locator) -> None:
     expect(cards.nth(1000)).to_be_focused()
     expect(part.get_by_role("button", name="more")).to_have_count(0)
     expect(cards.last).to_contain_text("/many/1099")
+
+
+def test_a_rollback_with_a_message_of_its_own_is_marked_as_one(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    place.published("/b")
+    place.ask("POST", "/rollback", 200, json={"version": 2, "message": "The sale is over"})
+    assert [each["rolledBackToNumber"] for each in place.get("/history")["items"]] == [2, None, None, None]
+    assert place.get("/history/4")["rolledBackToNumber"] == 2
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/history"))
+    rows = page.locator(".publishes li")
+    expect(rows.first).to_contain_text("The sale is over")
+    expect(rows.first).to_contain_text("Rolls back to publish 2")
+    expect(page.get_by_text("Rolls back to")).to_have_count(1)
+    rows.first.get_by_role("link", name="The sale is over").click()
+    expect(page.get_by_text("Rolls back to publish 2")).to_be_visible()

@@ -191,6 +191,7 @@ def publish_record(found: PublishRecord) -> dict[str, Any]:
         **_publish(found),
         "overrideReason": found.override or None,
         "mergedHead": found.merged_head or None,
+        "rolledBackToNumber": found.rolled_back_number,
     }
 
 

@@ -81,6 +81,7 @@ function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.El
         {newest && publish.served && <Badge tone="good">✓ Served now</Badge>}
         {!publish.served && <Badge tone="bad">✕ Never served</Badge>}
         {publish.overrideReason && <Badge tone="warn">By override</Badge>}
+        {publish.rolledBackToNumber && <Badge tone="warn">Rolls back to publish {publish.rolledBackToNumber}</Badge>}
       </header>
       <p class="facts">
         <Time at={publish.publishedAt} /><code>{publish.version.slice(0, 7)}</code><span>by <bdi>{person(publish.author)}</bdi></span>
