@@ -164,24 +164,37 @@ def find_all(draft: DraftView, query: Query) -> list[Record]:
 
 
 class ChangePage(NamedTuple):
-    """A window of the changes of one kind, and the numbers of all of them."""
+    """A window of the changes of one kind that are wanted, their number, and the numbers of all changes."""
 
     changes: Sequence[Change]
+    total: int
     counts: Counts
 
 
-def list_changes(draft: DraftView, span: Span) -> ChangePage:
-    """Return a window of the changes in the order of the files, removals last, building only its records."""
+def list_changes(draft: DraftView, span: Span, query: Query = EVERYTHING) -> ChangePage:
+    """Return a window of the changes in the order of the files, removals last, building only its records.
+
+    `text` and `change` of the query filter them by the record as it is in the draft; a removed one as it was.
+    """
     kind, by_id = draft.kind, draft.changes.by_id
     types = Counter(by_id.values())
     counts = Counts(*(types[each] for each in ChangeType))
-    page = list_items(draft, Query(change=_TOUCHED), span)
+    touched = Query(text=query.text, change=query.change or _TOUCHED)
+    page = list_items(draft, touched, span)
+    number = sum(file_view.count for file_view in _file_views(draft, Query(change=_TOUCHED)))
     old = draft.base
     is_repeated = old and any(old.is_repeated(kind, int(each.placed.record.id, 16)) for each in page.items)
-    if is_repeated or page.total != len(by_id):
-        found = changes_between(draft.base, draft.working)[kind]
-        return ChangePage(found[span.offset : span.offset + span.limit], count(found))
-    return ChangePage([_change_of(draft, each) for each in page.items], counts)
+    if is_repeated or number != len(by_id):
+        every = changes_between(draft.base, draft.working)[kind]
+        found = [each for each in every if _is_wanted(each, query)]
+        return ChangePage(found[span.offset : span.offset + span.limit], len(found), count(every))
+    return ChangePage([_change_of(draft, each) for each in page.items], page.total, counts)
+
+
+def _is_wanted(change: Change, query: Query) -> bool:
+    record = change.new or change.old
+    texts = (change.identity, getattr(record, "target", ""), record.note if record else "")
+    return query.change in {"", change.change} and any(query.text.casefold() in each.casefold() for each in texts)
 
 
 def _change_of(draft: DraftView, item: DraftRecord) -> Change:

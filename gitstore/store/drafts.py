@@ -33,7 +33,17 @@ from gitstore.drafts.edits import Edit, Patch, Put
 from gitstore.drafts.file_fixes import RuleFix, find_fixes
 from gitstore.drafts.fixing import DraftFixes, FindFixes, FixRequest, apply_fixes, list_fixes
 from gitstore.drafts.importing import ImportOptions, ImportResult, import_rows, plan_rows, preview_import
-from gitstore.drafts.listing import DraftRecord, DraftView, ItemPage, Query, Span, find_item, list_changes, list_items
+from gitstore.drafts.listing import (
+    EVERYTHING,
+    DraftRecord,
+    DraftView,
+    ItemPage,
+    Query,
+    Span,
+    find_item,
+    list_changes,
+    list_items,
+)
 from gitstore.drafts.reopening import reopen
 from gitstore.drafts.replacement_plan import ReplaceRequest
 from gitstore.drafts.replacing import (
@@ -323,19 +333,19 @@ class Drafts(Component):
             return view_draft(compiler, name, kinds, offset, limit)
 
     def changes(
-        self, namespace: str, name: DraftName, kinds: Collection[Kind], span: Span
-    ) -> tuple[DraftState, Mapping[Kind, Counts], Sequence[Change]]:
-        """Return a window of a draft's changes, rule by rule, with the numbers of all of them by kind."""
+        self, namespace: str, name: DraftName, kinds: Collection[Kind], span: Span, query: Query = EVERYTHING
+    ) -> tuple[DraftState, Mapping[Kind, Counts], Sequence[Change], int]:
+        """Return a window of a draft's changes that match, with the numbers of all of them by kind, and how many match."""
         counts, changes = dict[Kind, Counts](), list[Change]()
         with self._access.reading(namespace) as compiler:
             state = read_draft(compiler.repository, name)
             before = 0
             for kind in (kind for kind in Kind if kind in kinds):
                 left = Span(max(span.offset - before, 0), span.limit - len(changes))
-                found, counts[kind] = list_changes(self._draft(compiler, state, kind), left)
+                found, total, counts[kind] = list_changes(self._draft(compiler, state, kind), left, query)
                 changes += found
-                before += sum(counts[kind])
-        return state, counts, changes
+                before += total
+        return state, counts, changes, before
 
     def reopen(
         self, namespace: str, name: DraftName, word: str, author: Author, message: str = "", head: str = ""

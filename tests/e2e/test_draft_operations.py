@@ -246,6 +246,30 @@ def test_the_review_view_shows_what_a_draft_does(place: Place) -> None:
     assert (loops["items"], loops["impact"]["appears"]["items"][0]["code"]) == ([], "redirect_loop")
 
 
+def test_the_changes_of_a_draft_are_searched_and_filtered(place: Place) -> None:
+    kept = place.add("/a", "/sale-of-2024")
+    gone = place.add("/b", "/old", note="Spring SALE")
+    place.publish()
+    place.ask("PATCH", f"/draft/redirects/{kept['id']}", 200, json={"status": "FOUND"})
+    place.ask("DELETE", f"/draft/redirects/{gone['id']}", 204)
+    place.add("/sale", "/new")
+    place.add_page("/sale.txt")
+
+    def found(**asked: object) -> list[str]:
+        shown = place.get("/draft/changes", **asked)
+        assert shown["counts"]["redirects"] == {"added": 1, "changed": 1, "removed": 1}
+        assert shown["total"] == len(shown["items"])
+        return [each.get("source") or each["path"] for each in shown["items"]]
+
+    assert found(q="sale") == ["/a", "/sale", "/b", "/sale.txt"]
+    assert found(q="NEW") == ["/sale"]
+    assert found(q="sale", change="added") == ["/sale", "/sale.txt"]
+    assert found(change="removed") == ["/b"]
+    page = place.get("/draft/changes", q="sale", limit=2, offset=2)
+    assert (page["total"], [each["kind"] for each in page["items"]]) == (4, ["redirect", "page"])
+    place.refused("GET", "/draft/changes", 400, "bad_parameter", params={"change": "moved"})
+
+
 def test_the_review_view_hides_kinds_without_the_grant_to_read_them(place: Place) -> None:
     place.add("/a")
     place.add_page("/a", "hidden by the redirect")

@@ -18,9 +18,18 @@ def read_record_query(req: Request, kind: Kind) -> Query:
         type=read_word(req, "type", {each.value: each.value for each in _TYPES[kind]}) or "",
         status=read_word(req, "status", {word: status.value for word, status in STATUS_BY_WORD.items()}) or "",
         tag=read_text(req, "tag") or "",
-        change=read_word(req, "change", {each.value: each.value for each in ChangeType}) or "",
+        change=_read_change(req),
         sort=read_word(req, "sort", {word: word for word in SORTS}) or "file",
     )
+
+
+def read_change_query(req: Request) -> Query:
+    """Read `q` and `change`; 400 for a word that is no type of a change."""
+    return Query(text=read_text(req, "q") or "", change=_read_change(req))
+
+
+def _read_change(req: Request) -> str:
+    return read_word(req, "change", {each.value: each.value for each in ChangeType}) or ""
 
 
 def read_identity(req: Request, kind: Kind) -> str | None:

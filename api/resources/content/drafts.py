@@ -10,6 +10,7 @@ from api.db.namespaces.reviews import DraftKey
 from api.http.guard.access import author_of, grants, principal_of, readable_kinds, reads_project, require
 from api.http.guard.content_body import read_content
 from api.http.request.parameters import read_commit, read_draft_name, read_window
+from api.http.request.record_query import read_change_query
 from api.http.response import json_views
 from api.http.response.paging import write_window
 from api.http.response.redaction import redact_conflicts, redact_problems
@@ -125,12 +126,12 @@ class DraftEdits:
 
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Show a window of the draft's changes; only of the kinds that the caller may read."""
+        """Show a window of the draft's changes, filtered by `?q=` and `?change=`; only of the kinds that the caller may read."""
         limit, offset = read_window(req)
         name, kinds = DraftName(project, read_draft_name(req)), readable_kinds(req, namespace, project)
         find = self._store.drafts.changes
-        state, counts, changes = await run_in_thread(find, namespace, name, kinds, Span(offset, limit))
-        total = sum(sum(numbers) for numbers in counts.values())
+        query = read_change_query(req)
+        state, counts, changes, total = await run_in_thread(find, namespace, name, kinds, Span(offset, limit), query)
         items = [change.wire() for change in changes]
         head = {"base": state.base, "head": state.head, "counts": json_views.counts(counts)}
         write_window(resp, items, total, limit, offset, **head)

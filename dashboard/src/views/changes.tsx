@@ -98,20 +98,21 @@ interface ProblemsProps {
   title?: string;
   /** What the shown changes cause: those among the problems are marked. */
   impact?: Impact | null | undefined;
-  /** The draft that has them: a failing test leads to the tests there. */
+  /** The draft that has them: a failing test leads to the tests there, a rule to its change. */
   of?: Of;
 }
 
 export function Problems({ items, total = items.length, title = "Problems", impact, of }: ProblemsProps): JSX.Element | null {
   if (!items.length) return null;
-  const brought = new Set(impact?.appears.items.map(placeOf));
+  const brought = new Map(impact?.appears.items.map((each) => [placeOf(each), each.source ?? each.path]));
+  const name = (each: Finding): string => each.source ?? each.path ?? brought.get(placeOf(each)) ?? "";
   return (
     <section class="panel" aria-label={title}>
       <h2>{title} <Badge tone={items.some((each) => each.severity === "error") ? "bad" : "warn"}>{total}</Badge></h2>
       <ul class="problems">
         {items.map((each, index) => (
           <li key={index}>
-            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {brought.has(placeOf(each)) && <Badge>New</Badge>} {(each.source ?? each.path) && <Long text={each.source ?? each.path ?? ""} />} <bdi>{reveal(each.file ? inWords(each.message) : each.message)}</bdi>
+            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {brought.has(placeOf(each)) && <Badge>New</Badge>} {name(each) && (of ? <a href={viewPath(of, "draft", { q: name(each) })}><Long text={name(each)} /></a> : (each.source ?? each.path) && <Long text={name(each)} />)} <bdi>{reveal(each.file ? inWords(each.message) : each.message)}</bdi>
             {of && each.code === "test_failed" && <a href={viewPath(of, "test", { failing: String(each.line ?? 0) })}>Show the test</a>}
             {(each.file ?? each.line) && <code class="quiet">{each.file ? `${each.file}${each.line ? `:${each.line}` : ""}` : `line ${each.line}`}</code>}
           </li>

@@ -3,15 +3,16 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, post, remove } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Button, Empty, Failure, Reading } from "../components/basics.tsx";
+import { Badge, Button, Empty, Failure, Reading, Select } from "../components/basics.tsx";
 import { FormDialog, Refusal, useCall } from "../components/form.tsx";
-import { offset, PAGE, Pages } from "../components/table.tsx";
+import { offset, PAGE, Pages, Search } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
 import { keptText } from "../state/kept.ts";
 import { useLoad, type Loaded } from "../state/load.ts";
-import { isAboutDraft, keepPage, keyOf, may, mayEdit, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
+import { isAboutDraft, keepPage, keyOf, may, mayEdit, noteStep, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
+import { ask, place, withQuery } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { ChangeCard, Counts, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
@@ -39,7 +40,8 @@ function Body({ of }: { of: Of }): JSX.Element {
   const query = { draft };
   const key = keyOf(of);
   const state = useLoad(key, (signal) => get(`${P}/draft`, { path: of, query, signal }), isAboutDraft(of));
-  const diff = useLoad(`${key} ${offset()}`, (signal) => get(`${P}/draft/changes`, { path: of, query: { draft, limit: PAGE, offset: offset() }, signal }), isAboutDraft(of));
+  const filters = filtersOf();
+  const diff = useLoad(`${key} ${offset()} ${JSON.stringify(filters)}`, (signal) => get(`${P}/draft/changes`, { path: of, query: { draft, ...filters, limit: PAGE, offset: offset() }, signal }), isAboutDraft(of));
   const effects = useLoad(`${key} effects`, (signal) => get(`${P}/draft/diff`, { path: of, query: { draft, limit: 0 }, signal }), isAboutDraft(of));
   const [most, setMost] = useState(MOST_REMARKS);
   const thread = useLoad(`${key} ${most}`, async (signal) => inOrder(await get(`${P}/draft/review`, { path: of, query: { draft, newest: true, limit: most }, signal })), isAboutDraft(of));
@@ -77,6 +79,16 @@ function useLate(begun: boolean, ms: number): boolean {
   return late || (begun && ms === 0);
 }
 
+/** Return the filters of the list of changes that are set. */
+function filtersOf(): { q?: string; change?: Change["change"] } {
+  const { query } = place.value;
+  const change = (["added", "changed", "removed"] as const).find((each) => each === query.get("change"));
+  return { ...(query.get("q") && { q: query.get("q") ?? "" }), ...(change && { change }) };
+}
+
+/** The number of all changes, whatever the list is filtered by. */
+const sizeOf = ({ counts }: Diff): number => Object.values(counts).reduce((sum, { added, changed, removed }) => sum + added + changed + removed, 0);
+
 /** What is to be published. */
 interface Wanted {
   seen: Subject;
@@ -87,7 +99,7 @@ interface Wanted {
 
 const isUnapproved = (state: DraftState | null): boolean => Boolean(state?.review?.required && state.review.state !== "approved");
 
-const subjectOf = (head: string, state: DraftState | null, { counts, items, total }: Diff): Subject => ({ head, unapproved: isUnapproved(state), counts, files: state?.files ?? [], items, total });
+const subjectOf = (head: string, state: DraftState | null, diff: Diff): Subject => ({ head, unapproved: isUnapproved(state), counts: diff.counts, files: state?.files ?? [], items: diff.items, total: sizeOf(diff) });
 
 /** The chosen changes by their ids. */
 type Chosen = ReadonlyMap<string, Change>;
@@ -95,7 +107,7 @@ type Chosen = ReadonlyMap<string, Change>;
 /** Return those of the chosen changes that there still are: of another page those of the same commit, of this one those that it has. */
 function stillThere(chosen: Chosen, before: Diff, diff: Diff): Chosen {
   const shown = new Map(diff.items.map((each) => [each.id, each]));
-  const elsewhere = before.head === diff.head ? [...chosen].filter(([id]) => !shown.has(id) && before.total > PAGE) : [];
+  const elsewhere = before.head === diff.head ? [...chosen].filter(([id]) => !shown.has(id) && sizeOf(before) > before.items.length) : [];
   return new Map([...elsewhere, ...[...chosen.keys()].flatMap((id) => { const now = shown.get(id); return now ? [[id, now] as const] : []; })]);
 }
 
@@ -105,6 +117,9 @@ function countsOf(changes: Iterable<Change>): Diff["counts"] {
   for (const { kind, change } of changes) counts[kind === "page" ? "pages" : "redirects"][change]++;
   return counts;
 }
+
+const FEW = 5; // changes, among which nobody searches
+const CHANGED = [["", "All changes"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
 
 interface OpenProps {
   of: Of;
@@ -167,12 +182,16 @@ function Open({ of, draft, head, state, diff, effects, thread, earlier, publish 
       <Verdicts review={review} />
       {state && <Conflicts items={conflicts} mine="draft" settles={({ kind }) => may(of, kind === "file" ? "project" : kind, "write")} resolve={async (choices) => {
         const result = await post(`${P}/draft/resolve`, { path: of, query: { draft }, body: { head, release: state.release, choices } });
+        noteStep(head, result.head);
         return `${plural(result.settled, "conflict")} resolved; ${result.conflicts.length || "none"} left.`;
       }} />}
       <Problems of={of} items={problems} total={state?.problemsTotal ?? 0} impact={effects?.impact} />
       <div class="columns">
         <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>
-          {diff.total === 0 ? <Empty title="No rule differs from what is published" /> : <>
+          {(sizeOf(diff) > FEW || Object.keys(filtersOf()).length > 0) && <div class="filters" role="search">
+            <Search label="Search source, target and note" />
+            <Select label="Kind of change" value={filtersOf().change ?? ""} options={CHANGED} onChange={(change) => ask({ change })} /></div>}
+          {diff.total === 0 ? sizeOf(diff) > 0 ? <Empty title="No change matches"><p><a href={withQuery(place.value, { q: "", change: "" })}>Show all {plural(sizeOf(diff), "change")}</a></p></Empty> : <Empty title="No rule differs from what is published" /> : <>
             <ul class="changes">
               {diff.items.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} thread={thread.data} edits={edits(each)} chooses={edits(each) || publishes}
                 chosen={chosen.has(each.id)} choose={choose} revert={revert} />)}

@@ -159,7 +159,7 @@ export function Moved({ seen, now, undone, take }: MovedProps): JSX.Element {
       <p>It changes now: <strong><Counts counts={now.counts} files={now.files} /></strong></p>
       <div class="preview"><ChangeList items={other} />{JSON.stringify(now.files) !== JSON.stringify(seen.files) && <Files items={now.files} />}</div>
       {gone.length > 0 && <p>No longer changed: {gone.map((each) => <code key={each.id}>{each.source ?? each.path ?? each.id} </code>)}</p>}
-      {now.total > now.items.length && <p class="quiet">Only the first {now.items.length} changes are compared here.</p>}
+      {now.total > now.items.length && <p class="quiet">Only {now.items.length} of them are compared here.</p>}
       <p class="actions"><Button kind="primary" onClick={take}>Go on with the draft as it is now</Button></p>
     </section>
   );
