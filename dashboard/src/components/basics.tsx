@@ -79,13 +79,13 @@ export function Badge({ tone = "quiet", children }: { tone?: Tone; children: Com
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
-const MINUTE = 60_000; // ms
-const minute = signal(Date.now());
-setInterval(() => (minute.value = Date.now()), MINUTE);
+const TICK = 10_000; // ms
+const tick = signal(Date.now());
+setInterval(() => (tick.value = Date.now()), TICK);
 
 /** A time in words, which change as time passes, or that of the clock; the exact one on hover. */
 export function Time({ at, clock = false }: { at: string | null; clock?: boolean }): JSX.Element {
-  const now = new Date(Math.max(minute.value, Date.now())); // the signal has the words made again
+  const now = new Date(Math.max(tick.value, Date.now())); // the signal has the words made again
   if (!at) return <span class="quiet">never</span>;
   const time = new Date(at);
   return <time dateTime={at} title={time.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" })}>{clock ? time.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }) : ago(time, now)}</time>;

@@ -16,6 +16,7 @@ import { ask, place, withQuery } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { ChangeCard, Counts, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
+import { useDrafts } from "./draft_choice.tsx";
 import { discardChanges } from "./discard.ts";
 import { Files } from "./files.tsx";
 import { Fixes } from "./fixes.tsx";
@@ -249,6 +250,7 @@ function Discard({ of, draft, now, close }: { of: Of; draft: string; now: Subjec
   const [seen, setSeen] = useState(now);
   const call = useCall();
   const isMoved = now.head !== seen.head;
+  const authors = useDrafts(of).data?.items.find((each) => each.draft === draft)?.authors ?? [];
   const discard = (): void => call.run(async () => {
     await remove(`${P}/draft`, { path: of, query: { draft, head: seen.head } });
     tellChanged();
@@ -260,7 +262,7 @@ function Discard({ of, draft, now, close }: { of: Of; draft: string; now: Subjec
     <FormDialog title="Discard the whole draft?" dirty={false} onClose={close}>
       {isMoved ? <Moved seen={seen} now={now} undone="discarded" take={() => { setSeen(now); call.clear(); }} /> : <Refusal text={call.faults.text} still={call.still} />}
       <p><strong><Counts counts={seen.counts} files={seen.files} /></strong></p>
-      <p>All of its changes are lost. What is published stays as it is.</p>
+      <p>All of its changes are lost{authors.length > 0 && <>, the work of <strong><bdi>{authors.join(", ")}</bdi></strong>, and cannot be taken back here</>}. What is published stays as it is.</p>
       <p class="actions"><Button kind="danger" disabled={call.busy || isMoved} onClick={discard}>Discard the draft</Button><Button onClick={close}>Keep it</Button></p>
     </FormDialog>
   );

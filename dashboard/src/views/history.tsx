@@ -129,11 +129,13 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
         {may(of, "redirect", "write") && may(of, "page", "write") && <Button disabled={call.busy} onClick={reopen}>Open as a draft</Button>}
         {!isServed && <a class="button plain" href={withQuery(place.value, { version: "", from: String(publish.publishNumber), to: "published" })}>Compare with what is published</a>}
       </p>
+      {!isServed && may(of, "redirect", "write") && may(of, "page", "write") && <p class="quiet">A draft of this publish has its rules and pages. {KEPT}{may(of, "project", "publish") && publish.served && " To have them as they were too, roll back to this: a rollback takes the tests along."}</p>}
       <h2>{before > 0 ? `Changes since publish ${before}` : "Changes"}</h2>
       {publish.diff.length === 0 ? <p class="quiet">No rule differs.</p> : <ChangeList items={publish.diff} />}
       <Files items={publish.files} />
       <Conversation of={of} version={publish.version} />
-      {reopening && <Reopening of={of} number={publish.publishNumber} close={() => setReopening(false)} />}
+      {reopening && <Reopening of={of} number={publish.publishNumber} close={() => setReopening(false)}
+        back={may(of, "project", "publish") && goal === publish.publishNumber && publish.served && live ? () => { setReopening(false); setBack(goal); } : undefined} />}
       {back > 0 && <Rollback of={of} number={back} publishes={publishes} failure={failure} close={() => setBack(0)} />}
     </div>
   );
@@ -147,6 +149,8 @@ function Conversation({ of, version }: { of: Of; version: string }): JSX.Element
   if (!found.data?.total) return null;
   return <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Comments</h2><Remarks items={found.data.items} total={found.data.total} more={() => setMost(most + MOST_REMARKS)} /></section>;
 }
+
+const KEPT = "The project's tests and settings stay as they are today, so tests of rules that it lacks fail.";
 
 /** Two states to choose. What is chosen in a list is compared at once; what is typed, once it is sent. */
 function Compared({ of, from, to }: { of: Of; from: string; to: string }): JSX.Element {
@@ -189,7 +193,7 @@ async function openAsDraft(of: Of, version: number, head = ""): Promise<void> {
 const isTaken = (ex: unknown): boolean => ex instanceof ApiFault && ex.code === "draft_exists";
 
 /** What to do where the draft exists: another one, or the publish in the place of what it has, which is shown. */
-function Reopening({ of, number, close }: { of: Of; number: number; close: () => void }): JSX.Element {
+function Reopening({ of, number, close, back }: { of: Of; number: number; close: () => void; back: (() => void) | undefined }): JSX.Element {
   const draft = of.draft ?? "main";
   const [name, setName] = useState("");
   const [problem, setProblem] = useState("");
@@ -213,10 +217,11 @@ function Reopening({ of, number, close }: { of: Of; number: number; close: () =>
   return (
     <FormDialog title={`Open publish ${number} as a draft`} dirty={false} onClose={close} class="wide">
       <p>There is a draft {draft} already. Open the publish as another draft, or in the place of what this one has.</p>
+      <p class="quiet">{KEPT}{back && " A rollback takes the tests along."}</p>
       {!moved && <Refusal text={call.faults.text} />}
       <form class="form" onSubmit={open}>
         <Field label="Name of another draft" name="draft" value={name} required onInput={setName} problem={problem || undefined} />
-        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Open as another draft</Button><Button onClick={close}>Cancel</Button></p>
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Open as another draft</Button>{back && <Button onClick={back}>Roll back instead …</Button>}<Button onClick={close}>Cancel</Button></p>
       </form>
       <section class="form" aria-labelledby="replaced">
         <h2 id="replaced">Replace what the draft {draft} has?</h2>

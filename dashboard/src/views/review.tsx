@@ -8,7 +8,7 @@ import { Refusal, TextArea, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
-import { keyOf, may, mayEdit, P, type Of } from "../state/project.ts";
+import { headNow, keyOf, may, mayEdit, P, type Of } from "../state/project.ts";
 import { count, plural } from "../state/words.ts";
 
 export type Review = components["schemas"]["review.schema"];
@@ -91,7 +91,8 @@ export const remarkName = (of: Of, draft: string, item?: { id: string }): string
 export function Say({ of, draft, head, review = null, item, opened = false, done }: SayProps): JSX.Element | null {
   const [note, setNote] = useKept(remarkName(of, draft, item));
   const call = useCall(["note"]);
-  const [seen, setSeen] = useState(head);
+  const [looked, setSeen] = useState(head);
+  const seen = headNow(looked); // what one has done oneself needs no second look
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (opened) box.current?.querySelector("textarea")?.focus();

@@ -1,0 +1,70 @@
+"""The dashboard on a draft: whose work a discard loses, what one has changed oneself, and what a reopened version keeps."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.dashboard.conftest import sign_in
+from tests.dashboard.test_editing import view
+from tests.e2e.world import World
+
+Opens = Callable[..., Page]
+
+
+def test_the_question_before_a_discard_names_whose_work_is_lost(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a")
+    place.as_(world.person("admin")).add("/b")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Discard all").click()
+    dialog = page.get_by_role("dialog", name="Discard the whole draft?")
+    expect(dialog).to_contain_text("the work of e2e, Ada Lovelace, and cannot be taken back")
+
+
+def test_conflicts_that_one_has_resolved_oneself_are_no_news(world: World, new_page: Opens) -> None:
+    place = world.place(review="required")
+    place.add("/a")
+    place.publish(override="A start")
+    place.add("/own")
+    (rule, *_) = place.get("/draft/redirects")["items"]
+    tail = f"/draft/redirects/{rule['id']}"
+    place.ask("PATCH", tail, 200, json={"target": "/mine"})
+    place.ask("PATCH", f"{tail}?draft=other", 200, json={"target": "/theirs"})
+    place.ask("POST", "/publish?draft=other", 200, json={"override": "Now"})
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    approve = page.get_by_role("button", name="✓ Approve")
+    expect(approve).to_be_visible()
+    conflicts = page.locator(".conflicts")
+    conflicts.get_by_role("button", name="All that is published").click()
+    conflicts.get_by_role("button", name="Resolve 1 conflict").click()
+    expect(conflicts).to_have_count(0)
+    expect(page.get_by_text("has changed since you began to look at it")).to_have_count(0)
+
+
+def test_an_old_version_as_a_draft_is_said_to_keep_todays_tests(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    place.published("/b")
+    place.add("/c")
+    page = new_page(refused=409)
+    sign_in(page, world.user("admin"), view(place, "/history?version=2"))
+    expect(page.get_by_text("The project's tests and settings stay as they are today")).to_be_visible()
+    page.get_by_role("button", name="Open as a draft").click()
+    dialog = page.get_by_role("dialog", name="Open publish 2 as a draft")
+    expect(dialog).to_contain_text("tests and settings stay as they are today")
+    dialog.get_by_role("button", name="Roll back instead …").click()
+    expect(page.get_by_role("dialog", name="Roll back to publish 2")).to_be_visible()
+
+
+def test_a_time_is_not_just_now_for_longer_than_a_minute(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page()
+    page.clock.install()
+    sign_in(page, world.user("admin"), view(place, "/history"))
+    place.published("/a")
+    shown = page.locator(".publishes time")
+    expect(shown).to_have_text("just now")
+    page.clock.run_for(80_000)
+    expect(shown).to_have_text("1 minute ago")
