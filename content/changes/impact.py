@@ -83,11 +83,15 @@ class ChangedResponse:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """Added and removed effects, and the requests of changed rules that have another answer."""
+    """Added and removed effects, and the requests of changed rules that have another answer.
+
+    With `has_patterns`, a regular expression changed: of its requests only examples are among them.
+    """
 
     added_effects: Sequence[Effect]
     removed_effects: Sequence[Effect]
     changed_responses: Sequence[ChangedResponse]
+    has_patterns: bool = False
 
 
 class RuleSet(NamedTuple):
@@ -98,14 +102,21 @@ class RuleSet(NamedTuple):
     pages: Sequence[Placed[Page]]
 
 
-def find_impact(before: RuleSet, after: RuleSet, changes: Iterable[Change]) -> Impact:
+def find_impact(before: RuleSet, after: RuleSet, changes: Sequence[Change]) -> Impact:
     """Find the impact of the changes from one state to the other; costs as much as checking both states."""
     old, new = _effects(before), _effects(after)
     return Impact(
         [effect for key, effect in new.items() if key not in old],
         [effect for key, effect in old.items() if key not in new],
         list(find_changed_responses(before.matcher, after.matcher, changes)),
+        has_changed_pattern(changes),
     )
+
+
+def has_changed_pattern(changes: Iterable[Change]) -> bool:
+    """Tell whether a rule with a regular expression changes: its requests cannot be listed."""
+    sides = (record for change in changes for record in (change.old, change.new))
+    return any(isinstance(record, Redirect) and not record.type.is_exact for record in sides)
 
 
 def _effects(state: RuleSet) -> Mapping[tuple[bool, str, str], Effect]:

@@ -1,6 +1,7 @@
 """The impact of changes as people read it: of the kinds that they may read, the first entries of each list, and totals."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from content.changes.impact import Impact
@@ -36,9 +37,15 @@ def _visible(impact: Impact, kinds: Collection[Kind]) -> Impact:
         [effect for effect in impact.added_effects if effect.kinds <= known],
         [effect for effect in impact.removed_effects if effect.kinds <= known],
         [answer for answer in impact.changed_responses if answer.kinds <= known],
+        impact.has_patterns and Kind.REDIRECTS in known,
     )
 
 
 def _cut(impact: Impact) -> Impact:
     most = MAX_SHOWN
-    return Impact(impact.added_effects[:most], impact.removed_effects[:most], impact.changed_responses[:most])
+    return replace(
+        impact,
+        added_effects=impact.added_effects[:most],
+        removed_effects=impact.removed_effects[:most],
+        changed_responses=impact.changed_responses[:most],
+    )

@@ -5,7 +5,15 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from content.changes.diff import Change
-from content.changes.impact import EFFECT_CODES, Effect, Impact, RuleSet, find_changed_responses, find_impact
+from content.changes.impact import (
+    EFFECT_CODES,
+    Effect,
+    Impact,
+    RuleSet,
+    find_changed_responses,
+    find_impact,
+    has_changed_pattern,
+)
 from content.matching.matcher import Matcher
 from content.matching.rule_book import RuleBook, RuleSource
 from content.records.vocabulary import Kind
@@ -50,6 +58,7 @@ def compare_lints(before: _Linted, after: _Linted, changes: Sequence[Change]) ->
         list(_list_effects(new, new.effects.keys() - old.effects.keys())),
         list(_list_effects(old, old.effects.keys() - new.effects.keys())),
         list(find_changed_responses(Matcher(old.source), Matcher(new.source), changes)),
+        has_changed_pattern(changes),
     )
 
 

@@ -6,6 +6,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
+from tests.dashboard.test_history import TSV
 from tests.dashboard.test_pages import violations
 from tests.e2e.world import Place, World
 
@@ -126,4 +127,21 @@ def test_kept_answers_replace_those_of_their_url_and_tell_what_fails_in_the_draf
     results.get_by_role("link", name="1 of 2 fails in the draft").click()
     expect(tests_of(page).locator(".change")).to_have_count(1)
     expect(tests_of(page)).to_contain_text("/b should get 404")
+    assert violations(page) == []
+
+
+def test_the_impact_claims_no_more_than_is_known(world: World, new_page: Opens) -> None:
+    """Of a regular expression only examples are known, and of many answers the first are listed."""
+    place = world.place()
+    rows = "".join(f"BASIC\t/r/{number}\t/to\t301\n" for number in range(120))
+    place.ask("POST", "/import", 200, content=f"type\tsource\ttarget\tstatus\n{rows}", headers=TSV)
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    impact = page.get_by_role("region", name="What it changes for visitors")
+    expect(impact).to_contain_text("The first 100 of 120 are listed.")
+    expect(impact).to_contain_text("Compared with what was published when this began")
+    expect(impact).not_to_contain_text("At least")
+    place.add("^/x/[0-9]+$", "/to", type="REGEX")
+    expect(impact).to_contain_text("At least 120 requests are answered in another way")
+    expect(impact).to_contain_text("only examples are known")
     assert violations(page) == []

@@ -167,7 +167,10 @@ def impact(found: ImpactView) -> dict[str, Any]:
         "appears": _capped([effect.wire() for effect in lists.added_effects], totals["appears"]),
         "goes": _capped([effect.wire() for effect in lists.removed_effects], totals["goes"]),
         "neverAnswer": {"appears": totals["never_answer_appears"], "goes": totals["never_answer_goes"]},
-        "answers": _capped([answer.wire() for answer in lists.changed_responses], totals["answers"]),
+        "answers": {
+            **_capped([answer.wire() for answer in lists.changed_responses], totals["answers"]),
+            "complete": not lists.has_patterns,
+        },
     }
 
 

@@ -141,7 +141,7 @@ export function ImpactPanel({ impact, id = "impact", problems = [] }: ImpactProp
   const others = appears.items.filter((each) => !listed.has(placeOf(each)));
   const some = appears.total > appears.items.length ? `the first ${count(appears.items.length)} ` : "";
   const where = others.length < appears.items.length ? `, ${some}marked as new among the problems` : "";
-  if (!appears.total && !goes.total && !answers.total) return null;
+  if (!appears.total && !goes.total && !answers.total && answers.complete) return null;
   const rules = (items: typeof appears.items): JSX.Element => (
     <ul class="problems">{items.map((each, index) => <li key={index}><Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.code.replaceAll("_", " "))}</Badge> <bdi>{reveal(inWords(each.message))}</bdi></li>)}</ul>
   );
@@ -149,9 +149,12 @@ export function ImpactPanel({ impact, id = "impact", problems = [] }: ImpactProp
     <section class="panel" aria-labelledby={id}>
       <h2 id={id}>What it changes for visitors</h2>
       {answers.total > 0 && <>
-        <p>{plural(answers.total, "request")} {answers.total === 1 ? "is" : "are"} answered in another way:</p>
+        <p>{!answers.complete && "At least "}{plural(answers.total, "request")} {answers.total === 1 ? "is" : "are"} answered in another way:</p>
         <ul class="answers" tabIndex={0}>{answers.items.map((each) => <li key={each.request}><code>{reveal(each.request)}</code><Old value={answered(each.before)} /><New value={answered(each.after)} /></li>)}</ul>
+        {answers.total > answers.items.length && <p class="quiet">The first {count(answers.items.length)} of {count(answers.total)} are listed. The changes have all of the rules.</p>}
       </>}
+      {!answers.complete && <p class="quiet">A regular expression changes. Of the requests that it answers only examples are known: test more of them.</p>}
+      <p class="quiet">Compared with what was published when this began, without what was published since.</p>
       {appears.total > 0 && <><p>{plural(appears.total, "finding")} more{where}{others.length > 0 ? ":" : "."}</p>{others.length > 0 && rules(others)}</>}
       {goes.total > 0 && <details><summary>{plural(goes.total, "finding")} less</summary>{rules(goes.items)}</details>}
       {neverAnswer.appears > 0 && <p><Badge tone="warn">{plural(neverAnswer.appears, "rule")} would never answer</Badge></p>}
