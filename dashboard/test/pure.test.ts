@@ -10,6 +10,7 @@ import { preview } from "../src/state/preview.ts";
 import { matchPath } from "../src/state/match.ts";
 import { faultsOf, fieldOf, withoutField } from "../src/state/faults.ts";
 import { changedOf, mergeFields, mergeList } from "../src/state/meanwhile.ts";
+import { linkParts } from "../src/state/links.ts";
 import { compareLines, differingMiddle } from "../src/state/lines.ts";
 import { cutParts, joinParts, splitRegex } from "../src/state/regex.ts";
 import { signInFault } from "../src/state/sign_in_fault.ts";
@@ -315,4 +316,13 @@ test("an entry of the audit log is a sentence, and what it names is marked", () 
   assert.match(said({ event: "of_a_newer_service" }), /of_a_newer_service/);
   assert.deepEqual(whatOf({ ...entry, event: "role_created", subject: "{place}" }), [["created the role ", false], ["{place}", true]]);
   assert.equal(eventText("approval_overridden"), "published … without the approval that it needs …");
+});
+
+test("addresses in a text become links, and nothing else does", () => {
+  const text = "See https://shop.example/a?b=1#c. Not javascript:alert(1), ftp://x or https://";
+  const parts = linkParts(text);
+  assert.deepEqual(parts.filter((each) => each.href), [{ text: "https://shop.example/a?b=1#c", href: "https://shop.example/a?b=1#c" }]);
+  assert.equal(parts.map((each) => each.text).join(""), text);
+  assert.deepEqual(linkParts("(http://a.example)").map((each) => each.href ?? each.text), ["(", "http://a.example/", ")"]);
+  assert.deepEqual(linkParts(""), []);
 });

@@ -113,3 +113,22 @@ def test_the_address_of_a_removed_proposal_says_so_once(world: World, new_page: 
     expect(page.get_by_role("heading", name="This proposal is gone")).to_be_visible()
     expect(page.get_by_text("was removed")).to_have_count(1)
     expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+
+
+def test_a_comment_is_sent_with_the_keyboard_and_its_address_is_a_link(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    field = page.get_by_label("Your comment")
+    field.press("Control+Enter")
+    field.fill("As in https://tickets.example/7, not javascript:alert(1)")
+    field.press("Control+Enter")
+    remarks = page.locator(".remarks").get_by_role("listitem")
+    expect(remarks).to_have_count(1)
+    expect(remarks.get_by_role("link")).to_have_count(1)
+    link = remarks.get_by_role("link", name="https://tickets.example/7", exact=True)
+    expect(link).to_have_attribute("href", "https://tickets.example/7")
+    expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
+    expect(field).to_have_value("")
+    assert violations(page) == []

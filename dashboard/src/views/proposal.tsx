@@ -223,7 +223,7 @@ function Item({ namespace, id, head, project, change, thread }: ItemProps): JSX.
       <button type="button" class="button ghost small" aria-expanded={open} aria-label={`Comment on ${name}`} onClick={() => setOpen(!open)}>Comment</button>)}>
       {remarks.length > 0 && <Remarks items={remarks} />}
       {open && head && <div class="say">
-        <TextArea label="Comment on this rule" value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} />
+        <TextArea label="Comment on this rule" value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} onSend={() => !call.busy && note.trim() && say()} />
         <Refusal text={call.faults.text} />
         <p class="actions"><Button disabled={call.busy || !note.trim()} onClick={say}>Comment</Button></p>
       </div>}
@@ -253,7 +253,7 @@ function Verdict({ namespace, id, head, project, review }: VerdictProps): JSX.El
   });
   return (
     <div class="panel say">
-      <TextArea label={`Your comment on ${project}`} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} />
+      <TextArea label={`Your comment on ${project}`} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} onSend={() => !call.busy && note.trim() && say("comment", "The comment is added.")} />
       <Refusal text={call.faults.text} />
       <Asked review={review} />
       <p class="actions">

@@ -8,6 +8,7 @@ import { Refusal, TextArea, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
+import { linkParts } from "../state/links.ts";
 import { headNow, keyOf, may, mayEdit, P, type Of } from "../state/project.ts";
 import { count, plural } from "../state/words.ts";
 
@@ -107,7 +108,7 @@ export function Say({ of, draft, head, review = null, item, opened = false, done
   });
   return (
     <div class="say" ref={box}>
-      <TextArea label={item ? "Comment on this rule" : "Your comment"} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} />
+      <TextArea label={item ? "Comment on this rule" : "Your comment"} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} onSend={() => !call.busy && note.trim() && say("comment")} />
       <Refusal text={call.faults.text} />
       {!item && <Asked review={review} />}
       <p class="actions">
@@ -140,7 +141,7 @@ export function Remarks({ items, total = 0, more }: { items: readonly Remark[]; 
         <li key={each.id}>
           <p class="facts"><strong><bdi>{each.by.displayName || each.by.name}</bdi></strong> {SAID[each.action] ?? each.action} <Time at={each.at} />
             {each.item && <code>{each.item.source ?? each.item.path ?? "a rule that is gone"}</code>}{!each.current && <Badge>On an older state</Badge>}</p>
-          {each.note && <p class="note"><bdi>{each.note}</bdi></p>}
+          {each.note && <p class="note"><bdi>{linkParts(each.note).map(({ text, href }) => (href ? <a href={href} rel="noopener noreferrer nofollow">{text}</a> : text))}</bdi></p>}
         </li>
       ))}
     </ol>
