@@ -1,4 +1,4 @@
-"""The dashboard on a draft: whose work a discard loses, what one has changed oneself, and what a reopened version keeps."""
+"""The dashboard on a draft: whose work a discard loses, and what a reopened version keeps."""
 
 from collections.abc import Callable
 
@@ -20,27 +20,6 @@ def test_the_question_before_a_discard_names_whose_work_is_lost(world: World, ne
     page.get_by_role("button", name="Discard all").click()
     dialog = page.get_by_role("dialog", name="Discard the whole draft?")
     expect(dialog).to_contain_text("the work of e2e, Ada Lovelace, and cannot be taken back")
-
-
-def test_conflicts_that_one_has_resolved_oneself_are_no_news(world: World, new_page: Opens) -> None:
-    place = world.place(review="required")
-    place.add("/a")
-    place.publish(override="A start")
-    place.add("/own")
-    (rule, *_) = place.get("/draft/redirects")["items"]
-    tail = f"/draft/redirects/{rule['id']}"
-    place.ask("PATCH", tail, 200, json={"target": "/mine"})
-    place.ask("PATCH", f"{tail}?draft=other", 200, json={"target": "/theirs"})
-    place.ask("POST", "/publish?draft=other", 200, json={"override": "Now"})
-    page = new_page()
-    sign_in(page, world.user("admin"), view(place, "/draft"))
-    approve = page.get_by_role("button", name="✓ Approve")
-    expect(approve).to_be_visible()
-    conflicts = page.locator(".conflicts")
-    conflicts.get_by_role("button", name="All that is published").click()
-    conflicts.get_by_role("button", name="Resolve 1 conflict").click()
-    expect(conflicts).to_have_count(0)
-    expect(page.get_by_text("has changed since you began to look at it")).to_have_count(0)
 
 
 def test_an_old_version_as_a_draft_is_said_to_keep_todays_tests(world: World, new_page: Opens) -> None:
