@@ -23,10 +23,10 @@ _CLICKS = {
     "a sorted column": Step("thead th:nth-child(3) a", OTHER_ROWS),
     "a rule": Step("tbody tr .row-link", "() => document.querySelector('dialog[open] form')"),
     "its close button": Step("dialog .close", "() => !document.querySelector('dialog[open]')"),
-    "the view Draft": Step(".tabs a:nth-child(3)", "() => document.querySelector('main .empty, main .changes')"),
-    "the view History": Step(".tabs a:nth-child(4)", "() => document.querySelector('.publishes li')"),
-    "the view Agents": Step(".tabs a:nth-child(5)", "() => document.querySelector('main .filters')"),
-    "the view Tester": Step(".tabs a:nth-child(6)", "() => document.querySelector('main textarea')"),
+    "the view Draft": Step(".tabs a[href*='/draft']", "() => document.querySelector('main .empty, main .changes')"),
+    "the view History": Step(".tabs a[href*='/history']", "() => document.querySelector('.publishes li')"),
+    "the view Agents": Step(".tabs a[href*='/agents']", "() => document.querySelector('main .filters')"),
+    "the view Tester": Step(".tabs a[href*='/test']", "() => document.querySelector('main textarea')"),
     "the view Redirects": Step(".tabs a:nth-child(1)", ROWS),
 }
 

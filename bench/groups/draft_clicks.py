@@ -96,7 +96,7 @@ def _steps(page: Page, draft: _Draft, turn: int) -> Iterator[tuple[str, float]]:
             Step(".toast button", f"() => !document.querySelector('tbody')?.innerText.includes({json.dumps(target)})"),
         ),
     )
-    yield "the view Draft", take(page, Step(".tabs a:nth-child(3)", f"() => document.querySelector('{_CHANGES}')"))
+    yield "the view Draft", take(page, Step(".tabs a[href*='/draft']", f"() => document.querySelector('{_CHANGES}')"))
     yield "the next page of the draft", take(page, _NEXT)
     yield "discarding a change", take(page, Step("[aria-label^='Discard the change of']", OTHER_ROWS))
     yield "back to the view Redirects", take(page, Step(".tabs a:nth-child(1)", ROWS))
