@@ -24,7 +24,9 @@ async def explain_absence(req: Request, store: Store, reviews: Reviews, namespac
     principal = principal_of(req)
     if not readable_projects(principal, namespace, {remark.draft.project for remark in remarks}):
         return unknown_proposal(wanted)
-    return not_found(f"The proposal {wanted} was removed, or its branch renamed. What it changed is not published.")
+    return not_found(
+        f"The proposal {wanted} is gone: its branch was removed or renamed, and no recent publish merged it."
+    )
 
 
 def _is_later(remark: Remark, merge: GoneMerge) -> bool:
