@@ -2,13 +2,14 @@
 import { effect, signal } from "@preact/signals";
 import { render, type ComponentType, type JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { lostSince, reconnect, startEvents } from "./api/events.ts";
+import { startEvents } from "./api/events.ts";
 import { followPreview } from "./api/preview.ts";
 import { fault, followTabs, me, signOut, start, state } from "./api/session.ts";
 import { csrfToken } from "./api/transport.ts";
 import { Failure, Empty } from "./components/basics.tsx";
+import { Notices } from "./components/notices.tsx";
 import { Palette } from "./components/palette.tsx";
-import { dropToasts, toast, Toasts } from "./components/toast.tsx";
+import { dropToasts, toast } from "./components/toast.tsx";
 import { tellChanged } from "./state/changes.ts";
 import { open, showTheme, startKeys } from "./state/commands.ts";
 import { focusView, keepFocus } from "./state/focus.ts";
@@ -111,17 +112,6 @@ function Bar(): JSX.Element {
   );
 }
 
-const HOUR = { hour: "2-digit", minute: "2-digit" } as const;
-
-/** That nothing is heard of the service. */
-function Lost(): JSX.Element | null {
-  if (!lostSince.value) return null;
-  return (
-    <div class="lost" role="status"><p>Not connected since {new Date(lostSince.value).toLocaleTimeString(undefined, HOUR)}; what you see may be old.</p>
-      <button type="button" class="button plain small" onClick={reconnect}>Try again</button></div>
-  );
-}
-
 /** Lead the focus to a view that was gone to; the first one is where the browser begins by itself. */
 function useFocus(): void {
   const before = useRef<{ view: string; frame: string } | null>(null);
@@ -150,8 +140,8 @@ function View(): JSX.Element {
 function App(): JSX.Element {
   if (state.value === "starting") return failed.value ? <View /> : <main class="page" />;
   if (state.value === "leaving") return <main class="page"><p class="quiet">Signing out …</p></main>;
-  if (state.value === "out") return <><SignInPage /><Toasts /></>;
-  return <><Bar />{preview.value && <PreviewBand preview={preview.value} />}<div id="content" tabindex={-1}><View /></div><Lost /><Palette /><Toasts />{state.value === "expired" && <SignInDialog />}</>;
+  if (state.value === "out") return <><SignInPage /><Notices /></>;
+  return <><Bar />{preview.value && <PreviewBand preview={preview.value} />}<div id="content" tabindex={-1}><View /></div><Palette /><Notices />{state.value === "expired" && <SignInDialog />}</>;
 }
 
 showTheme();

@@ -84,6 +84,27 @@ def test_an_open_form_says_that_its_rule_was_changed_and_only_then(world: World,
     expect(target).to_have_value("/mine too")
 
 
+def test_two_people_who_change_other_fields_of_a_rule_both_keep_theirs(world: World, new_page: Opens) -> None:
+    place = world.place()
+    made = place.add("/a", "/first")
+    page = new_page()
+    sign_in(page, world.user("admin"), f"{view(place)}?edit={made['id']}")
+    form = page.get_by_role("dialog", name="Edit the redirect")
+    form.get_by_label("Target").fill("/mine")
+    one_stream(world)
+    place.ask("PATCH", f"/draft/redirects/{made['id']}", 200, json={"note": "Theirs"})
+    both = form.get_by_role("region", name="What someone else has made of it")
+    expect(both.locator("dl > div")).to_have_count(2)
+    expect(both.locator("dl > div", has_text="Target")).to_contain_text("changed by you only")
+    expect(both.locator("dl > div", has_text="Note")).to_contain_text("changed by someone else")
+    form.get_by_label("Target").press("Enter")  # to save is to choose first
+    expect(both.get_by_role("button", name="Save both")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(form).to_be_hidden()
+    found = place.get(f"/draft/redirects/{made['id']}")
+    assert (found["target"], found["note"]) == ("/mine", "Theirs")
+
+
 def test_nothing_is_approved_that_changed_under_the_eyes_of_the_reviewer(world: World, new_page: Opens) -> None:
     place = world.place(review="required")
     made = place.add("/a", "/first")
@@ -168,6 +189,17 @@ def test_an_edit_while_the_stream_was_lost_shows_when_it_is_back(world: World, n
     page.evaluate("streams.forEach((each) => each.close())")  # a browser without a network keeps what is open
     page.context.set_offline(True)
     expect(page.get_by_text("Not connected since")).to_be_visible()
+    page.get_by_role("button", name="Add a redirect").click()
+    form = page.get_by_role("dialog", name="Add a redirect")
+    expect(form.get_by_text("Not connected since")).to_be_visible()  # what is under a dialog is not seen
+    form.get_by_label("Source").fill("/mine")
+    form.get_by_label("Target").fill("/new")
+    form.get_by_role("button", name="Add to the draft").click()
+    unreached = form.get_by_text("Waypost cannot be reached").first
+    expect(unreached).to_be_visible()
     place.add("/b")
     page.context.set_offline(False)
+    expect(unreached).to_be_hidden()
+    form.get_by_role("button", name="Close").click()
+    form.get_by_role("button", name="Discard it").click()
     expect(page.locator("tbody tr")).to_have_count(2)

@@ -81,7 +81,10 @@ export async function send(method: string, path: string, request: RawRequest = {
   );
 }
 
-const away = (): ApiFault => new ApiFault(0, "unreachable", "Waypost cannot be reached. Check the network; nothing that you typed is lost.");
+/** The code of a call that did not reach the service, as far as the browser tells. */
+export const AWAY = "away";
+
+const away = (): ApiFault => new ApiFault(0, AWAY, "Waypost cannot be reached. Check the network; nothing that you typed is lost.");
 
 async function reach(path: string, init: RequestInit): Promise<Response> {
   try {

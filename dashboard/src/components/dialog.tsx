@@ -1,7 +1,7 @@
 // A dialog over the page: the browser keeps the focus in it, and gives it back.
 import type { ComponentChildren, JSX } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
-import { Toasts } from "./toast.tsx";
+import { Notices } from "./notices.tsx";
 
 interface DialogProps {
   title: string;
@@ -31,7 +31,7 @@ export function Dialog({ title, children, onClose, class: name = "" }: DialogPro
     }}>
       <header><h2 id={id}>{title}</h2>{onClose && <button type="button" class="close" aria-label="Close" onClick={onClose}>×</button>}</header>
       {children}
-      <Toasts over />
+      <Notices over />
     </dialog>
   );
 }

@@ -2,6 +2,8 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiFault } from "../api/client.ts";
+import { listen, RESUMED } from "../api/events.ts";
+import { AWAY } from "../api/transport.ts";
 import { tellChanged } from "../state/changes.ts";
 import { focusBack } from "../state/focus.ts";
 import { faultsOf, NO_FAULTS, withoutField, type Faults } from "../state/faults.ts";
@@ -119,6 +121,7 @@ export function useFocusBack(busy: boolean): () => void {
 export function useCall(known: readonly string[] = []): Call {
   const [state, setState] = useState(REST);
   const leave = useFocusBack(state.busy);
+  const lost = useRef(false); // its last try did not reach the service
   const running = useRef(false); // known at once, also to the second click of a double click
   const run = (work: () => Promise<void>, doing = ""): void => {
     if (running.current) return;
@@ -129,6 +132,7 @@ export function useCall(known: readonly string[] = []): Call {
     const end = (faults: Faults, code = ""): void => {
       clearTimeout(timer);
       running.current = false;
+      lost.current = code === AWAY;
       setState({ ...REST, faults, code });
     };
     work().then(() => end(NO_FAULTS), (error: unknown) => {
@@ -136,6 +140,9 @@ export function useCall(known: readonly string[] = []): Call {
       end(faultsOf(error, known), error instanceof ApiFault ? error.code : "");
     });
   };
+  useEffect(() => listen(({ type }) => {
+    if (type === RESUMED && lost.current && !running.current) setState(REST); // it can be reached again
+  }), []);
   const forget = (field: string): void => setState((before) => (field in before.faults.fields ? { ...before, faults: withoutField(before.faults, field) } : before));
   return { ...state, run, forget, clear: () => setState(REST) };
 }

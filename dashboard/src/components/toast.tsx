@@ -1,7 +1,7 @@
 // What has just happened, in a line that goes away; with a way to undo it where there is one.
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Link {
   href: string;
@@ -34,23 +34,14 @@ export function dropToasts(): void {
   toasts.value = [];
 }
 
-/** The places that can show them: the page, and the dialogs over it in the order in which they opened. */
-const places = signal<readonly symbol[]>([]);
-
-/** Show them here, or in the dialog over this place: what is under a dialog is neither seen nor read out. */
-export function Toasts({ over = false }: { over?: boolean }): JSX.Element {
-  const [here] = useState(() => Symbol());
-  useLayoutEffect(() => {
-    places.value = over ? [...places.peek(), here] : [here, ...places.peek()];
-    return () => void (places.value = places.peek().filter((each) => each !== here));
-  }, []);
+export function Toasts({ shown, over }: { shown: boolean; over: boolean }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     if (over) box.current?.lastElementChild?.scrollIntoView({ block: "nearest" }); // it is at the end of a dialog
   }, [toasts.value]);
   return (
     <div class="toasts" role="log" ref={box}>
-      {places.value.at(-1) === here && toasts.value.map(({ text, undo, link, key }) => (
+      {shown && toasts.value.map(({ text, undo, link, key }) => (
         <div class="toast" key={key}>
           <span>{text}</span>
           {link && <a href={link.href} onClick={() => drop(key)}>{link.text}</a>}

@@ -25,7 +25,7 @@ import { exportPath, ExportLinks } from "./export_links.tsx";
 import { Namesake } from "./namesake.tsx";
 import { Tag } from "./redirects.tsx";
 import { ReplaceDialog } from "./replace.tsx";
-import { Theirs, useTheirs } from "./theirs.tsx";
+import { leadToChoice, Theirs, useTheirs } from "./theirs.tsx";
 import { useTrial } from "./try_line.tsx";
 import type { ViewProps } from "./view.ts";
 
@@ -132,8 +132,8 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Page | nu
     if (field === "type") call.forget("path"); // what a path may be depends on it
   };
   const fields = { ...useProblems(of, values, item, dirty && editable && may(of, "redirect", "read")), ...call.faults.fields };
-  const save = (over: Page | null): void => call.run(async () => {
-    const body = bodyOf(values);
+  const save = (over: Page | null, fields: Partial<Body> = {}): void => call.run(async () => {
+    const body = { ...bodyOf(values), ...fields };
     const saved = over ? await attempt(over, () => put(`${P}/draft/pages/{id}`, { path: { ...of, id: over.id }, body, headers: ifMatch(over) })) : await post(`${P}/draft/pages`, { path: of, body });
     if (!saved) return;
     tellChanged();
@@ -148,10 +148,10 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Page | nu
   });
   return (
     <FormDialog title={!editable ? "Page" : item ? "Edit the page" : "Add a page"} dirty={editable && dirty} onClose={close} class="wide">
-      <form class="form" onSubmit={(event) => { event.preventDefault(); save(item); }}>
+      <form class="form" onSubmit={(event) => { event.preventDefault(); if (theirs) leadToChoice(event); else save(item); }}>
         <Refusal text={call.faults.text} />
         {editable && may(of, "project", "read") && <ReviewWarning of={of} />}
-        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} busy={call.busy} save={() => save(theirs === "removed" ? null : theirs)} keep={() => closeOf(name)} />}
+        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} base={item} busy={call.busy} save={() => save(held === item ? null : held)} keep={() => closeOf(name)} saveBoth={(fields) => save(held, fields)} />}
         <Field label="Path" name="source" value={values.path} required onInput={set("path")} problem={fields["path"]} help={values.type === "BASIC_HOST" ? "A host and a path: example.org/robots.txt" : "A path: /robots.txt"} />
         {editable && <Namesake of={of} kind="page" typed={values.path === item?.path ? "" : values.path} />}
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />

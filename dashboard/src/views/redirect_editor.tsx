@@ -16,7 +16,7 @@ import { place } from "../state/router.ts";
 import { undoRemoval, undoSave } from "./discard.ts";
 import { ReviewWarning } from "./draft_choice.tsx";
 import { Namesake } from "./namesake.tsx";
-import { Theirs, useTheirs } from "./theirs.tsx";
+import { leadToChoice, Theirs, useTheirs } from "./theirs.tsx";
 import { TryLine } from "./try_line.tsx";
 
 type Body = components["schemas"]["redirect-put.schema"];
@@ -73,8 +73,8 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
     call.forget(field);
     if (field === "type") call.forget("source"); // what a source may be depends on it
   };
-  const save = (over: Redirect | null): void => call.run(async () => {
-    const body = bodyOf(values);
+  const save = (over: Redirect | null, fields: Partial<Body> = {}): void => call.run(async () => {
+    const body = { ...bodyOf(values), ...fields };
     const saved = over ? await attempt(over, () => put(`${P}/draft/redirects/{id}`, { path: { ...of, id: over.id }, body, headers: ifMatch(over) })) : await post(`${P}/draft/redirects`, { path: of, body });
     if (!saved) return;
     tellChanged();
@@ -83,7 +83,8 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
   });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    save(item);
+    if (theirs) leadToChoice(event);
+    else save(item);
   };
   const drop = (): void => call.run(async () => {
     if (!held || (await attempt(held, () => remove(`${P}/draft/redirects/{id}`, { path: { ...of, id: held.id }, headers: ifMatch(held) }))) === undefined) return;
@@ -97,7 +98,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         {editable && may(of, "project", "read") && <ReviewWarning of={of} />}
-        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} busy={call.busy} save={() => save(theirs === "removed" ? null : theirs)} keep={() => closeOf(name)} />}
+        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} base={item} busy={call.busy} save={() => save(held === item ? null : held)} keep={() => closeOf(name)} saveBoth={(fields) => save(held, fields)} />}
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
           <Choice label="Status" value={values.status} options={STATUSES} onChange={set("status")} problem={fields["status"]} help="302 for something temporary: browsers remember a 301." /></div>
         {regex

@@ -68,14 +68,31 @@ interface TheirsProps {
   fields: readonly (readonly [field: string, name: string])[];
   theirs: Met<Readonly<Record<string, unknown>>>;
   mine: Readonly<Record<string, unknown>>;
+  /** What both began with, where it is known. */
+  base?: Readonly<Record<string, unknown>> | null;
   busy: boolean;
   /** Save mine: over theirs, or as a new one. */
   save: () => void;
   /** Leave it as someone else made it. */
   keep: () => void;
+  /** Save both, where nobody has changed what the other one has: with these fields as they are theirs. */
+  saveBoth?: (theirs: Readonly<Record<string, unknown>>) => void;
 }
 
-export function Theirs({ fields, theirs, mine, busy, save, keep }: TheirsProps): JSX.Element {
+type Side = "theirs" | "mine" | "both";
+const SIDES: Readonly<Record<Side, string>> = { theirs: "changed by someone else: theirs (−) and yours (+)", mine: "changed by you only: theirs (−) and yours (+)", both: "theirs (−) and yours (+)" };
+
+/** Return who has changed a field; both where that is not known. */
+function sideOf(field: string, { theirs, mine, base }: { theirs: Readonly<Record<string, unknown>> } & Pick<TheirsProps, "mine" | "base">): Side {
+  if (!base) return "both";
+  const was = shownValue(base[field]);
+  return shownValue(theirs[field]) === was ? "mine" : shownValue(mine[field]) === was ? "theirs" : "both";
+}
+
+/** Lead to the choice between both sides that a form shows, instead of saving. */
+export const leadToChoice = (event: Event): void => (event.currentTarget as Element).querySelector<HTMLElement>(".theirs button")?.focus();
+
+export function Theirs({ fields, theirs, mine, base = null, busy, save, keep, saveBoth }: TheirsProps): JSX.Element {
   if (theirs === "removed") {
     return (
       <section class="theirs" aria-label="What someone else has made of it">
@@ -84,14 +101,17 @@ export function Theirs({ fields, theirs, mine, busy, save, keep }: TheirsProps):
       </section>
     );
   }
-  const differ = fields.filter(([field]) => shownValue(theirs[field]) !== shownValue(mine[field]));
+  const differ = fields.filter(([field]) => shownValue(theirs[field]) !== shownValue(mine[field]))
+    .map(([field, name]) => [field, name, sideOf(field, { theirs, mine, base })] as const);
+  const own = differ.filter(([, , side]) => side === "theirs").map(([field]) => [field, theirs[field]] as const);
+  const joins = saveBoth && own.length > 0 && differ.some(([, , side]) => side === "mine") && differ.every(([, , side]) => side !== "both");
   return (
     <section class="theirs" aria-label="What someone else has made of it">
       {differ.length === 0
         ? <p role="alert">Someone else has made the same of it.</p>
         : <><p role="alert">Someone else has changed it meanwhile, so nothing is done yet. Choose:</p>
-          <dl>{differ.map(([field, name]) => <div key={field}><dt>{name}</dt><dd><span class="quiet">theirs (−) and yours (+)</span> <Difference old={theirs[field]} now={mine[field]} /></dd></div>)}</dl></>}
-      <p class="actions"><Button disabled={busy} onClick={keep}>Keep theirs</Button><Button disabled={busy} onClick={save}>Save mine over it</Button></p>
+          <dl>{differ.map(([field, name, side]) => <div key={field}><dt>{name}</dt><dd><span class="quiet">{SIDES[side]}</span> <Difference old={theirs[field]} now={mine[field]} /></dd></div>)}</dl></>}
+      <p class="actions">{joins && <Button disabled={busy} onClick={() => saveBoth(Object.fromEntries(own))}>Save both</Button>}<Button disabled={busy} onClick={keep}>Keep theirs</Button><Button disabled={busy} onClick={save}>Save mine over it</Button></p>
     </section>
   );
 }
