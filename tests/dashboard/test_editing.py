@@ -413,6 +413,26 @@ def test_a_replacement_is_undone_also_where_it_renames(world: World, new_page: O
     assert drafted(place) == {"/c/1": "/new", "/c/2": "/new", "/b": "/new", "/late": "/new"}
 
 
+def test_a_replacement_in_more_rules_than_its_preview_lists_is_undone(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published(*(f"/a/{number}" for number in range(60)))
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    before = drafted(place)
+    page.get_by_role("button", name="Replace …").click()
+    form = page.get_by_role("dialog", name="Search and replace")
+    form.get_by_label("Find").fill("/new")
+    form.get_by_label("Replace with").fill("/newer")
+    form.get_by_role("button", name="Show what changes").click()
+    expect(form.get_by_text("The first 50 are shown.")).to_be_visible()
+    form.get_by_role("button", name="Replace in 60 redirects").click()
+    expect(form).to_be_hidden()
+    assert set(drafted(place).values()) == {"/newer"}
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("The replacement is taken back.")).to_be_visible()
+    assert drafted(place) == before
+
+
 def test_discarded_changes_of_chosen_rows_are_put_back(world: World, new_page: Opens) -> None:
     place = world.place()
     place.published("/a", "/b")

@@ -10,7 +10,8 @@ import { plural } from "../state/words.ts";
 type Change = Pick<AnyChange, "kind" | "id" | "change" | "source" | "path">;
 export type Rule = { kind: "redirect"; item: Redirect } | { kind: "page"; item: Page };
 
-const MOST_UNDONE = 500; // rules that are read one by one, for Undo
+/** Rules that are read one by one, for Undo. */
+export const MOST_UNDONE = 500;
 
 /** What a discarded change is put back to, and what the draft had after the discard; null for no such rule. */
 interface Discarded {

@@ -13,7 +13,7 @@ import { noteStep, P, type Of, type Page, type Redirect } from "../state/project
 import { inWords, plural, reveal } from "../state/words.ts";
 import type { Choosing } from "./chosen.tsx";
 import { Difference } from "./differences.tsx";
-import { undoReplacement } from "./discard.ts";
+import { MOST_UNDONE, undoReplacement } from "./discard.ts";
 
 type Body = components["schemas"]["draft-replace.schema"];
 type Preview = Extract<components["schemas"]["draft-replace-result.schema"], { items: unknown }>;
@@ -77,17 +77,19 @@ function Replacement({ of, kind, scope: { ids, filters, text: scope }, close }: 
     set(value);
     setPreview(null);
   };
+  const previewOf = async (asked: Body, limit: number): Promise<Preview> => (await post(`${P}/draft/replace`, { path: of, query: { dryRun: true, limit }, body: asked })) as Preview;
   const look = (event: SubmitEvent): void => {
     event.preventDefault();
     call.run(async () => {
-      const found = (await post(`${P}/draft/replace`, { path: of, query: { dryRun: true, limit: SHOWN }, body })) as Preview;
+      const found = await previewOf(body, SHOWN);
       if (JSON.stringify(latest.current) === JSON.stringify(body)) setPreview({ found, body }); // else the form has moved on
     }, "every rule is looked at");
   };
   const apply = (): void => call.run(async () => {
     if (!preview) return;
     const { head, items, total } = preview.found;
-    const undo = items.length === total ? await undoReplacement(of, kind, items) : undefined;
+    const all = items.length < total && total <= MOST_UNDONE ? await previewOf(preview.body, total) : preview.found;
+    const undo = all.items.length === total && all.head === head ? await undoReplacement(of, kind, all.items) : undefined;
     const done = await post(`${P}/draft/replace`, { path: of, body: { ...preview.body, ...(head ? { head } : {}) } });
     noteStep(head, done.head);
     tellChanged();
