@@ -14,6 +14,8 @@ from tests.e2e.git import Clone, check_repository, git, rules
 from tests.e2e.pusher import Pusher
 from tests.e2e.world import Place, World
 
+JSON = {"Content-Type": "application/json"}
+
 
 def id_of(branch: str) -> str:
     return sha256(branch.encode()).hexdigest()[:16]
@@ -422,6 +424,19 @@ def test_a_choice_needs_the_grant_of_its_kind(place: Place, push: Push) -> None:
     stranger.refused("POST", path, 403, "forbidden", json={"choices": choices})
     assert git(place.repository, "rev-parse", "sale") == head
     both.root.ask("POST", path, 200, json={"choices": choices})
+
+
+def test_the_choices_of_a_stranger_are_not_read(place: Place, push: Push) -> None:
+    """They may be as large as an import, and a refusal of their form would tell that the proposal is there."""
+    push("sale", {"shop/redirects.yaml": rules("/a")})
+    reader = place.holder(("project", "read"), ("redirect", "read"))
+    for caller, branch, status, code in (
+        (reader, "sale", 403, "forbidden"),
+        (reader, "none", 404, "not_found"),
+        (place.holder(("redirect", "read")), "sale", 404, "not_found"),
+    ):
+        caller.root.refused("POST", path_of(place, branch, "/update"), status, code, content=b"{", headers=JSON)
+    place.root.refused("POST", path_of(place, "sale", "/update"), 400, "malformed_json", content=b"{", headers=JSON)
 
 
 def test_of_two_who_resolve_at_once_one_is_refused(place: Place, push: Push) -> None:
