@@ -24,7 +24,7 @@ reviews = Table(
     Column("email", String(100), nullable=False),
     Column("archive", String(100)),
     Index("reviews_by_commit", "namespace", "project", "head"),
-    Index("reviews_by_draft", "namespace", "project", "draft", "archive", "action"),
+    Index("reviews_by_draft", "namespace", "draft", "project", "archive", "action"),
     sqlite_autoincrement=True,
 )
 

@@ -8,4 +8,4 @@ down_revision = "0026"
 
 def upgrade() -> None:
     """Add the index."""
-    op.create_index("reviews_by_draft", "reviews", ["namespace", "project", "draft", "archive", "action"])
+    op.create_index("reviews_by_draft", "reviews", ["namespace", "draft", "project", "archive", "action"])

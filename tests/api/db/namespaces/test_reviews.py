@@ -1,19 +1,33 @@
 """Remarks on drafts, as rows in a real SQLite file."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
+from sqlalchemy import Connection
 
 from api.app.services import Services, open_services
 from api.auth.accounts import NewUser
 from api.auth.permissions.grants import everywhere
 from api.auth.permissions.principal import OPERATOR
 from api.db.audit import AuditEvent, find_token_owners, list_entries
-from api.db.namespaces.reviews import Action, DraftKey, Person, Remark, Topic, add_remark, find_last_steps, find_remarks
+from api.db.namespaces.reviews import (
+    Action,
+    DraftKey,
+    Person,
+    Remark,
+    Topic,
+    add_remark,
+    find_last_remarks,
+    find_last_steps,
+    find_remarks,
+)
 from api.settings import Settings
+
+T = TypeVar("T")
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MAIN = DraftKey("acme", "shop", "main")
@@ -35,6 +49,18 @@ def stored(services: Services, *remarks: Remark) -> list[int]:
 def found(services: Services, heads: set[str], draft: DraftKey = MAIN) -> list[Remark]:
     with services.state.database.reading() as connection:
         return find_remarks(connection, draft.namespace, draft.project, heads)
+
+
+def counted(services: Services, find: Callable[[Connection], T]) -> tuple[T, int]:
+    """Return what a query finds, and the steps of SQLite's machine that it takes."""
+    steps = list[int]()
+    with services.state.database.reading() as connection:
+        driver = connection.connection.driver_connection
+        assert driver
+        driver.set_progress_handler(lambda: steps.append(1), 1)
+        last = find(connection)
+        driver.set_progress_handler(None, 1)
+    return last, len(steps)
 
 
 def cut_off(services: Services, remark: Remark) -> None:
@@ -78,15 +104,26 @@ def test_the_last_step_is_found_among_many_remarks_as_among_few(services: Servic
     ended = [Remark(NOW, MAIN._replace(draft=f"d{number}"), "a" * 40, Action.APPROVE, KIM) for number in range(500)]
     stored(services, *ended, *(Remark(NOW, MAIN, "a" * 40, Action.COMMENT, KIM) for _ in range(500)))
     stored(services, Remark(NOW, MAIN, "b" * 40, Action.REQUEST, KIM))
-    steps = list[int]()
-    with services.state.database.reading() as connection:
-        driver = connection.connection.driver_connection
-        assert driver
-        driver.set_progress_handler(lambda: steps.append(1), 1)
-        last = find_last_steps(connection, [MAIN])
-        driver.set_progress_handler(None, 1)
+    last, steps = counted(services, lambda connection: find_last_steps(connection, [MAIN]))
     assert last[MAIN].head == "b" * 40
-    assert len(steps) < 300
+    assert steps < 300
+
+
+def test_the_last_remarks_under_a_name_are_found_among_many_as_among_few(services: Services) -> None:
+    """Guard: each 404 of a proposal asks for them, of all projects."""
+    others = [MAIN._replace(project=f"p{number % 9}", draft=f"d{number}") for number in range(500)]
+    stored(services, *(Remark(NOW, key, "a" * 40, Action.APPROVE, KIM) for key in others))
+    own = [MAIN._replace(project=project) for project in ("blog", "shop")]
+    stored(
+        services, *(Remark(NOW, key, "b" * 40, action, KIM) for key in own for action in (Action.APPROVE, Action.PUSH))
+    )
+    last, steps = counted(services, lambda connection: find_last_remarks(connection, "acme", "main", 3))
+    assert [(remark.draft.project, remark.action) for remark in last] == [
+        ("shop", Action.PUSH),
+        ("shop", Action.APPROVE),
+        ("blog", Action.PUSH),
+    ]
+    assert steps < 400
 
 
 def test_what_is_decided_is_in_the_trail_with_the_row_or_not_at_all(services: Services) -> None:
