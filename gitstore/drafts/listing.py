@@ -183,7 +183,7 @@ def list_changes(draft: DraftView, span: Span, query: Query = EVERYTHING) -> Cha
     page = list_items(draft, touched, span)
     number = sum(file_view.count for file_view in _file_views(draft, Query(change=_TOUCHED)))
     old = draft.base
-    is_repeated = old and any(old.is_repeated(kind, int(each.placed.record.id, 16)) for each in page.items)
+    is_repeated = old and old.has_repeated(kind, [int(each.placed.record.id, 16) for each in page.items])
     if is_repeated or number != len(by_id):
         every = changes_between(draft.base, draft.working)[kind]
         found = [each for each in every if _is_wanted(each, query)]

@@ -99,10 +99,11 @@ def _chosen(base: Snapshot | None, working: Snapshot, order: RevertRequest) -> d
 def _find_few(base: Snapshot | None, working: Snapshot, ids: frozenset[str]) -> dict[Kind, dict[str, _Sides]] | None:
     """Find the changes with these ids by looking up each; None where a record is there twice, which a push may bring."""
     found: dict[Kind, dict[str, _Sides]] = {kind: {} for kind in Kind}
-    sides = [side for side in (base, working) if side]
-    for kind, record_id in product(Kind, filter(_ID.fullmatch, ids)):
-        if any(side.is_repeated(kind, int(record_id, 16)) for side in sides):
-            return None
+    known_ids = [each for each in ids if _ID.fullmatch(each)]
+    numbers = [int(each, 16) for each in known_ids]
+    if any(side.has_repeated(kind, numbers) for side in (base, working) if side for kind in Kind):
+        return None
+    for kind, record_id in product(Kind, known_ids):
         old, new = base.find(kind, record_id) if base else None, working.find(kind, record_id)
         known = new or old
         if known and not (old and new and (old.record, old.file) == (new.record, new.file)):

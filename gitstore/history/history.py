@@ -20,13 +20,13 @@ from gitstore.history.counts import FileCounter, with_counts
 from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import (
     APPROVED_BY,
-    MERGED_HEAD,
     OVERRIDE,
     PUBLISHED_BY,
     ROLLED_BACK_TO,
     VERIFIED_SIGNER,
     WRITTEN_BY,
     load_message,
+    merged_head,
     signature,
 )
 from gitstore.history.notes import read_note
@@ -170,7 +170,7 @@ def _find_commit_fields(repository: Repository, commit: CommitId) -> tuple[Commi
         trailers.get(VERIFIED_SIGNER, ""),
         trailers.get(OVERRIDE, ""),
         trailers.get(ROLLED_BACK_TO, ""),
-        info.parents[1] if len(info.parents) > 1 else trailers.get(MERGED_HEAD, ""),
+        merged_head(info.parents, trailers) or "",
         text,
     )
     return fields, PUBLISHED_BY in trailers

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gitstore.errors import Broken
 from gitstore.git.ancestry import commits_between
 from gitstore.git.repository import CommitInfo, Repository
-from gitstore.history.messages import MERGED_HEAD, SELECTED_FROM, load_message
+from gitstore.history.messages import SELECTED_FROM, load_message, merged_head
 from gitstore.layout import CommitId
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -37,7 +37,7 @@ def read_merged_commits(repository: Repository, commit: CommitId) -> MergedCommi
 def _published_head(info: CommitInfo) -> CommitId:
     """Return the head of the draft or branch that a publish merged, else its own commit."""
     trailers = load_message(info.message).trailers
-    named = trailers.get(SELECTED_FROM, "").partition(" ")[0] or trailers.get(MERGED_HEAD, "")
-    if _COMMIT.fullmatch(named):
-        return CommitId(named)
-    return (*info.parents[1:], info.id)[0]
+    selected = trailers.get(SELECTED_FROM, "").partition(" ")[0]
+    if _COMMIT.fullmatch(selected):
+        return CommitId(selected)
+    return merged_head(info.parents, trailers) or info.id

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gitstore.git.repository import Author
 from gitstore.git.signed_release import PUBLISH_TRAILER
+from gitstore.layout import CommitId
 
 # Trailers: https://git-scm.com/docs/git-interpret-trailers
 PUBLISHED_BY = PUBLISH_TRAILER
@@ -33,6 +34,7 @@ _OURS = (
 )
 _RESERVED = (*_OURS, DECISION_TRAILER)
 # A project and its number, at most 15 digits, which every JSON reader can hold exactly.
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _HIGHEST_NUMBER = re.compile(r"(?:^|, )([A-Za-z0-9_-]{1,50}) ([1-9][0-9]{0,14})(?=, |$)")
 
 
@@ -41,6 +43,15 @@ class Message(NamedTuple):
 
     text: str
     trailers: Mapping[str, str]
+
+
+def merged_head(parents: Sequence[CommitId], trailers: Mapping[str, str]) -> CommitId | None:
+    """Return the head that a commit on release merged: its second parent, or the commit that a trailer names.
+
+    None without either; the trailer of a pushed commit can be any text.
+    """
+    named = trailers.get(MERGED_HEAD, "")
+    return parents[1] if len(parents) > 1 else CommitId(named) if _COMMIT.fullmatch(named) else None
 
 
 def dump_message(text: str, trailers: Mapping[str, str | tuple[str, ...]]) -> str:

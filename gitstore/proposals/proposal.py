@@ -17,10 +17,16 @@ from gitstore.history.reached import find_base
 from gitstore.layout import BRANCH_PREFIX, PROPOSAL_PREFIX, CommitId, TreeId, proposal_id
 
 _TITLE = 200  # characters
-_SEARCHED = 200  # commits of a branch for its first one, and of release for the merge of a branch
+_MOST_COMMITS = 200  # of a branch, among which its first one is looked for
+_SEARCHED = 200  # commits of release in which the merge of a branch is looked for
+_CACHED_TITLES = 1_000
 _LONGEST_MESSAGE = 2_000  # characters, as a publish takes
 UNRELATED = "shares no history with release. Begin it from release, then push it again."
 _NOBODY = Author("", "")
+
+
+_titled: LruCache[tuple[Path, CommitId, CommitId | None], CommitInfo] = LruCache(_CACHED_TITLES)
+"""The commits that proposals are named by: each publish has all proposals read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +122,7 @@ def _read(
 
 def _read_at(repository: Repository, ref: str, head: CommitId, release: CommitId) -> Proposal:
     base, info = find_base(repository, release, head), repository.commit(head)
-    named = _titled_commit(repository, info, base)
+    named = _titled.get((repository.path, head, base), partial(_titled_commit, repository, info, base))
     names = _changed_names(repository, release, head, base)
     projects = tuple(name for name in sorted(names) if is_name(name) and names[name])
     only_files = any(not (is_name(name) and is_folder) for name, is_folder in names.items())
@@ -131,7 +137,7 @@ def _titled_commit(repository: Repository, head: CommitInfo, base: CommitId | No
     """
     own = takewhile(lambda info: info.id != base, repository.first_parents(head.id))
     with suppress(Broken):
-        found = list(islice(own, _SEARCHED))
+        found = list(islice(own, _MOST_COMMITS))
         if base and any(len(info.parents) > 1 for info in found):  # behind a merge of release come commits of release
             unmerged = {info.id for info in commits_between(repository, base, head.id)}
             found = [info for info in found if info.id in unmerged]

@@ -20,7 +20,7 @@ from gitstore.history.messages import (
     signature,
 )
 from gitstore.layout import PROPOSAL_PREFIX, CommitId
-from gitstore.proposals.merges import merged_head, published_projects
+from gitstore.proposals.merges import merged_proposal, published_projects
 from gitstore.proposals.merging import (
     ProposalMerge,
     merge_proposal,
@@ -235,7 +235,7 @@ def _find_merged(
     """Return the publish that merged the proposal, at the head of the request if it names one."""
     wanted = head or request.head
     for info in islice(transaction.first_parents(transaction.release()), _RETRY_WINDOW):
-        merged = merged_head(info, request.id)
+        merged = merged_proposal(info, request.id)
         if merged and wanted in {"", merged}:
             return MergeResult(request.id, "", merged, info.id, dict(published_projects(compiler, transaction, info)))
     return None

@@ -1,6 +1,6 @@
 """The merge of a proposal with choices for its conflicts: as for a draft, but all at once, since it is one commit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from content.records.problem import Problem
@@ -8,6 +8,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.decisions import read_decisions
 from gitstore.drafts.drafts import DraftName, DraftState
 from gitstore.errors import NotFound, StaleVersion
+from gitstore.git.repository import TreeEntry
 from gitstore.git.transaction import Transaction
 from gitstore.layout import PROPOSAL_PREFIX, BlobId, CommitId
 from gitstore.merge.applied_choices import apply_choices
@@ -103,7 +104,10 @@ class _Resolver:
         own = [each for each in merge.conflicts if "project" not in each]
         chosen = match_choices(own, choices, _LISTED)
         taken = {choice.id for _, choice, _ in chosen}
-        files = {choice.id: self._file(place, choice) for place, choice, _ in chosen if choice.take != "release"}
+        beside = files_beside(self.transaction, self.ends.head)
+        files = {
+            choice.id: self._file(place, choice, beside) for place, choice, _ in chosen if choice.take != "release"
+        }
         left = [each for each in merge.conflicts if "project" in each or each["file"] not in taken]
         return replace(merge, files={**merge.files, **files}, conflicts=left)
 
@@ -115,7 +119,8 @@ class _Resolver:
         while left:
             known = {key_of(each) for each in merged.conflicts}
             now = [each for each in left if each[1][:3] in known] or left
-            left = [each for each in left if each not in now]
+            places = {place for place, _ in now}
+            left = [each for each in left if each[0] not in places]
             chosen = match_choices(merged.conflicts, now, _LISTED)
             tree, more, merged = apply_choices(self.compiler, self.transaction, state, decisions, chosen)
             state, decisions = replace(state, tree=tree), [*decisions, *more]
@@ -138,7 +143,7 @@ class _Resolver:
             raise invalid_value([Problem("wrong_value", message, pointer=f"/choices/{place}/value")])
         return ProjectMerge(release, head if choice.take == "draft" else release), ()
 
-    def _file(self, place: int, choice: Choice) -> BlobId | None:
+    def _file(self, place: int, choice: Choice, beside: Mapping[str, TreeEntry]) -> BlobId | None:
         if choice.take == "value":
             return self.transaction.write_blob(file_text(choice, place))
-        return plain_file(choice.id, files_beside(self.transaction, self.ends.head).get(choice.id))
+        return plain_file(choice.id, beside.get(choice.id))

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.git import Clone, check_repository, git
+from tests.e2e.git import Clone, check_repository, git, remove_hooks, rules
 from tests.e2e.world import Place, World, page, redirect
+from tests.service import wait_until
 
 NOTHING = {"added": 0, "changed": 0, "removed": 0}
 
@@ -300,6 +301,18 @@ def test_a_publish_is_found_by_the_head_of_its_draft(world: World) -> None:
     assert [each["publishNumber"] for each in items if each["mergedHead"] == head] == [3]
     assert items[0]["mergedHead"] is None
     assert place.get("/history/3")["mergedHead"] == head
+
+
+def test_a_pushed_commit_that_names_no_commit_as_its_head_has_none(world: World, tmp_path: Path) -> None:
+    place = world.place()
+    place.published("/a")
+    remove_hooks(place.repository)  # they refuse such a message
+    clone = Clone.of(place.repository, tmp_path / "clone")
+    clone.write("shop/redirects.yaml", rules("/b"))
+    clone.commit("By hand\n\nMerged-head: <script>\nMerged-head: nothing")
+    clone.push()
+    wait_until(lambda: place.sources() == ["/b"], 20, "the push to be served")
+    assert place.get("/history")["items"][0]["mergedHead"] is None
 
 
 def test_a_draft_cannot_switch_its_own_review_off(world: World, tmp_path: Path) -> None:

@@ -183,9 +183,11 @@ class Snapshot:
         files = self.rule_files[kind]
         return [files[at] for at in self.finder(kind).find(ids)]
 
-    def is_repeated(self, kind: Kind, number: int) -> bool:
-        """Tell whether several records have an id; a push may bring that."""
-        return sum([*file.segment.ids].count(number) for file in self.files_with(kind, [number])) > 1
+    def has_repeated(self, kind: Kind, ids: Collection[int]) -> bool:
+        """Tell whether several records have one of these ids; a push may bring that. Each file that has one is read once."""
+        wanted = frozenset(ids)
+        found = [number for file in self.files_with(kind, wanted) for number in file.segment.ids if number in wanted]
+        return len(found) > len(set(found))
 
     def finder(self, kind: Kind) -> FileFinder:
         """Return the finder of a list's files."""
