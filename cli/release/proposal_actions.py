@@ -1,6 +1,6 @@
 """`waypost proposal`: create, update, merge and delete."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -36,8 +36,9 @@ from cli.release.found_proposal import find_proposal, proposal_argument
 from cli.release.publishing import actor_of
 from gitstore.comparison.descriptions import count_text
 from gitstore.drafts.drafts import DraftName
-from gitstore.errors import NotFound
-from gitstore.layout import BRANCH_PREFIX, proposal_id
+from gitstore.errors import Conflicts, NotFound
+from gitstore.git.repository import Author
+from gitstore.layout import BRANCH_PREFIX, CommitId, proposal_id
 from gitstore.merge.choices import Choice, key_of
 from gitstore.proposals.branches import UpdateRequest
 from gitstore.proposals.proposal import Proposal
@@ -46,6 +47,8 @@ from gitstore.proposals.report import ProposalReport
 from gitstore.publish.approval import read_reason
 from gitstore.pushes.push import Scope
 from gitstore.store.store import Store
+
+_Permit = Callable[[Sequence[Choice]], tuple[Scope, Actor | None]]
 
 head_option = click.option("--head", default="", metavar="SHA", help="Only if the proposal is at this commit.")
 
@@ -92,13 +95,37 @@ def update(
     """
     store = open_store(data)
     found, author = find_proposal(store, namespace, proposal), author_of(username, data, database)
-    [report] = store.proposals.reports(namespace, [found])
-    choices = [_choice(each, take) for each in _conflicts(report)] if take else []
-    scope, _ = _write_scope(namespace, found, username, data, database, choices)
-    seen = (head or found.head or "", found.release) if take else (head, "")
-    print_lines(store.proposals.update(namespace, UpdateRequest(found.id, author, scope, *seen, choices)))
-    resolved = f"; {count_noun(len(choices), 'conflict')} resolved" if choices else ""
+    permit = partial(_write_scope, namespace, found, username, data, database)
+    if take:
+        new, count = _resolve(store, namespace, found, author, head, take, permit)
+    else:
+        new, count = store.proposals.update(namespace, UpdateRequest(found.id, author, permit(())[0], head)), 0
+    print_lines(new)
+    resolved = f"; {count_noun(count, 'conflict')} resolved" if count else ""
     print_notes(f"Merged release into {found.branch}{resolved}.")
+
+
+def _resolve(
+    store: Store, namespace: str, found: Proposal, author: Author, head: str, side: str, permit: _Permit
+) -> tuple[CommitId, int]:
+    """Update with a choice of the side for each conflict; return the new head and their number.
+
+    Some conflicts only come up when others are resolved, so the choices grow until none comes up.
+    """
+    [report] = store.proposals.reports(namespace, [found])
+    choices = [_choice(each, side) for each in _conflicts(report)]
+    seen = head or found.head or "", found.release
+    while True:
+        scope, _ = permit(choices)
+        try:
+            new = store.proposals.update(namespace, UpdateRequest(found.id, author, scope, *seen, tuple(choices)))
+        except Conflicts as ex:
+            further = [each for each in (_choice(each, side) for each in ex.conflicts) if each not in choices]
+            if not further:
+                raise
+            choices += further
+        else:
+            return new, len(choices)
 
 
 def _conflicts(report: ProposalReport) -> Iterator[Mapping[str, Any]]:

@@ -1,6 +1,7 @@
 """Proposals at the command line: listed, shown, tested, reviewed by users, and merged under their verdicts."""
 
 import json
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -39,10 +40,14 @@ def pushed(store: Store, tmp_path: Path) -> str:
     )
 
 
-def push(store: Store, folder: Path, files: dict[str, str], branch: str = "team/sale") -> str:
+def push(store: Store, folder: Path, files: Mapping[str, str | None], branch: str = "team/sale") -> str:
     clone = folder / f"clone-{branch.replace('/', '-')}"
     git(folder, "clone", "--quiet", str(store.directory.namespace(SPACE).repository), str(clone))
     for path, text in files.items():
+        if text is None:
+            (clone / path).unlink()
+            continue
+        (clone / path).parent.mkdir(parents=True, exist_ok=True)
         (clone / path).write_text(text)
     git(clone, "add", "--all")
     git(clone, "commit", "--quiet", "--message", "The sale\n\nFor May.")
@@ -143,6 +148,29 @@ def test_an_update_takes_one_side_of_all_conflicts(store: Store, tmp_path: Path)
     for name in ("blog", "news"):
         [record] = store.revisions.records(SPACE, name, Kind.REDIRECTS, "torn")
         assert record.wire()["target"] == "/mine"
+
+
+@pytest.mark.parametrize("side", ["branch", "release"])
+def test_an_update_takes_one_side_of_conflicts_that_only_come_up_with_others(
+    store: Store, tmp_path: Path, side: str
+) -> None:
+    """The branch moves a page to where it cannot name the content file of release, and both change its note."""
+    page = "pages:\n  - {type: BASIC, path: /a, contentType: TEXT_PLAIN, "
+    steps: list[tuple[str, dict[str, str | None]]] = [
+        ("release", {"blog/pages.yaml": page + "content: old}\n"}),
+        ("moved", {"blog/pages.yaml": None, "blog/pages/deep/all.yaml": page + "content: old, note: mine}\n"}),
+        ("release", {"blog/pages.yaml": page + "file: a.txt, note: theirs}\n", "blog/a.txt": "old"}),
+    ]
+    for number, (branch, files) in enumerate(steps):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        push(store, folder, files, branch)
+    invoke_ok("user", "create", "vic", "--role", "viewer", "--firstname", "Vic")
+    assert invoke("proposal", "update", SPACE, "moved", "--take", side, "--as", "vic").code == 2
+    done = invoke_ok("proposal", "update", SPACE, "moved", "--take", side, "--as", "eve")
+    assert done.err == "Merged release into moved; 2 conflicts resolved.\n"
+    [stored] = [each.fields() for each in store.revisions.records(SPACE, "blog", Kind.PAGES, "moved")]
+    assert (stored["note"], stored["content"]) == ("mine" if side == "branch" else "theirs", "old")
 
 
 def test_an_override_needs_words_and_the_grant(store: Store, pushed: str) -> None:
