@@ -31,7 +31,7 @@ class RequestBody:
     https://github.com/falconry/falcon/blob/4.4.0/falcon/asgi/app.py#L501
     """
 
-    __slots__ = ("_begun", "_complete", "_count", "_receive", "_seconds", "_size")
+    __slots__ = ("_begun", "_complete", "_count", "_is_late", "_receive", "_seconds", "_size")
 
     def __init__(self, receive: Receive, seconds: float, size: int | None) -> None:
         self._receive = receive
@@ -41,6 +41,7 @@ class RequestBody:
         self._begun: float | None = None
         self._count = 0
         self._complete = False
+        self._is_late = False
 
     async def __call__(self) -> AsgiEvent:
         """Return the next event of the body; raise ApiError if the body breaks off or is late."""
@@ -58,8 +59,14 @@ class RequestBody:
 
     @property
     def may_outlast_drain(self) -> bool:
-        """True if `drain` may leave a part of the body unread, which ends the connection."""
-        return not self._complete and (self._size is None or self._size - self._count > LINGER_BYTES)
+        """True if `drain` may leave a part of the body unread, which ends the connection.
+
+        That is a large rest, one that was late already, and any body in chunks that is not read to its end: its size is
+        unknown, so a small one that is never read closes the connection too.
+        """
+        if self._complete:
+            return False
+        return self._is_late or self._size is None or self._size - self._count > LINGER_BYTES
 
     async def _receive_in_time(self, begun: float) -> AsgiEvent:
         allowed = self._seconds + self._count / MIN_RATE
@@ -67,6 +74,7 @@ class RequestBody:
             async with asyncio.timeout(_left(begun + allowed)):
                 return await self._receive()
         except TimeoutError as ex:
+            self._is_late = True
             seconds = "1 second" if round(allowed) == 1 else f"{allowed:.0f} seconds"
             raise ApiError(408, "body_timeout", f"The body did not arrive within {seconds}. Send it again.") from ex
 

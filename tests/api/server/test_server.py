@@ -80,6 +80,7 @@ def test_a_body_that_never_ends_is_cut_off_with_408(skeleton: Service) -> None:
     answer = exchange(skeleton, head)
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b"body_timeout" in answer
+    assert b"connection: close" in answer.lower(), "a proxy would use the connection for another request"
 
 
 @pytest.mark.parametrize("path", BOTH_PATHS)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -43,3 +44,18 @@ def test_a_body_is_late_even_if_every_piece_wins_against_the_deadline() -> None:
     with pytest.raises(ApiError) as caught:
         asyncio.run(read_on(RequestBody(arrive_with_the_deadline, 0.05, None)))
     assert caught.value.status == 408
+
+
+@pytest.mark.parametrize(("seconds", "outlasts"), [(0.0, True), (60, False)])
+def test_the_rest_of_a_small_body_may_outlast_the_drain_once_it_is_late(
+    seconds: float,
+    outlasts: bool,  # noqa: FBT001 - an example
+) -> None:
+    async def read_two(request_body: RequestBody) -> None:
+        for _ in range(2):
+            await request_body()
+
+    request_body = RequestBody(arrive_at_once, seconds, 10)
+    with suppress(ApiError):
+        asyncio.run(read_two(request_body))
+    assert request_body.may_outlast_drain == outlasts
