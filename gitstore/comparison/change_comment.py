@@ -20,7 +20,7 @@ from gitstore.comparison.change_lines import format_value, shorten, shown_fields
 from gitstore.comparison.descriptions import DIFFERENCE_LABELS, count_text
 from gitstore.comparison.file_changes import FileChange
 from gitstore.comparison.project_changes import ProjectChanges
-from gitstore.comparison.test_changes import ExpectationChange
+from gitstore.comparison.tests_changes import ExpectationChange
 
 MAX_BYTES = 60_000
 """Bytes of a comment: GitHub takes 65,536 characters, GitLab 1,000,000."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from content.changes.diff import Change, ChangeType, item_kind
 from gitstore.comparison.descriptions import DIFFERENCE_LABELS
 from gitstore.comparison.file_changes import FileChange
-from gitstore.comparison.test_changes import ExpectationChange
+from gitstore.comparison.tests_changes import ExpectationChange
 
 _SIGNS = {ChangeType.ADDED: "+", ChangeType.CHANGED: "~", ChangeType.REMOVED: "-"}
 _MAX_LENGTH = 200

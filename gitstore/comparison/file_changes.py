@@ -11,7 +11,7 @@ from enum import StrEnum
 from content.changes.diff import ChangeType
 from content.records.record import Record
 from content.records.vocabulary import Kind
-from gitstore.comparison.test_changes import ExpectationChange, compare_tests, wire_tests
+from gitstore.comparison.tests_changes import ExpectationChange, compare_tests, wire_tests
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.segment import Segment
 from gitstore.compiled.segments.snapshot import File, Snapshot

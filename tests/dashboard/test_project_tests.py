@@ -97,11 +97,11 @@ def test_a_failing_test_is_reached_from_the_draft_and_takes_the_new_answer(world
     keep_tests(place, ("/a", 404))
     page = new_page()
     sign_in(page, world.user("viewer"), view(place, "/test"))
-    expect(tests_of(page)).to_contain_text("Only those with the grant project:write may change the tests")
-    expect(tests_of(page).get_by_role("button", name="Take the new answer")).to_have_count(0)
+    expect(listed_tests(page)).to_contain_text("Only those with the grant project:write may change the tests")
+    expect(listed_tests(page).get_by_role("button", name="Take the new answer")).to_have_count(0)
 
 
-def tests_of(page: Page) -> Locator:
+def listed_tests(page: Page) -> Locator:
     """Return the list of the project's tests."""
     return page.get_by_role("region", name="Tests of the project")
 
@@ -125,8 +125,8 @@ def test_kept_answers_replace_those_of_their_url_and_tell_what_fails_in_the_draf
     found = [(each["url"], each["status"]) for each in place.get("/draft/tests")["tests"]]
     assert found == [("/a", 301), ("/kept", 404), ("/b", 404)]
     results.get_by_role("link", name="1 of 2 fails in the draft").click()
-    expect(tests_of(page).locator(".change")).to_have_count(1)
-    expect(tests_of(page)).to_contain_text("/b should get 404")
+    expect(listed_tests(page).locator(".change")).to_have_count(1)
+    expect(listed_tests(page)).to_contain_text("/b should get 404")
     assert violations(page) == []
 
 

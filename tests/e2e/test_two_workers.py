@@ -214,7 +214,7 @@ def test_no_poll_is_refused_while_the_values_of_a_rotation_overlap_and_each_one_
         later = [each.status for each in polls if each.value == first and each.begun >= until]
         assert (set(overlapping), set(later)) == (POLLED, {401})
         assert {each.status for each in polls if each.value == second} == POLLED
-        assert sum(each.value == second and each.ended <= until for each in polls) >= 20
+        assert any(each.value == second and each.ended <= until for each in polls)
 
 
 def wait_for_version(place: Place, value: str, version: str) -> httpx.Response:

@@ -104,4 +104,4 @@ def test_a_run_that_is_refused_everywhere_does_not_pass() -> None:
     escalated = Counter({("viewer", "createUser", 201): 1})
     assert [*find_shortfalls(answered + public + escalated)] == ["viewer did what it may not do: createUser"]
     unheard = Counter({("agent", "createUser", 403): 50_000})
-    assert "nobody sent 950 of" in next(find_shortfalls(answered + public + unheard))
+    assert f"nobody sent {sum(public.values())} of" in next(find_shortfalls(answered + public + unheard))
