@@ -98,11 +98,33 @@ def test_two_people_who_change_other_fields_of_a_rule_both_keep_theirs(world: Wo
     expect(both.locator("dl > div", has_text="Target")).to_contain_text("changed by you only")
     expect(both.locator("dl > div", has_text="Note")).to_contain_text("changed by someone else")
     form.get_by_label("Target").press("Enter")  # to save is to choose first
+    expect(both.get_by_role("alert")).to_be_focused()
+    page.keyboard.press("Tab")
     expect(both.get_by_role("button", name="Save both")).to_be_focused()
     page.keyboard.press("Enter")
     expect(form).to_be_hidden()
     found = place.get(f"/draft/redirects/{made['id']}")
     assert (found["target"], found["note"]) == ("/mine", "Theirs")
+
+
+def test_a_second_enter_gives_nothing_away_that_was_typed(world: World, new_page: Opens) -> None:
+    place = world.place()
+    made = place.add("/a", "/first")
+    page = new_page()
+    sign_in(page, world.user("admin"), f"{view(place)}?edit={made['id']}")
+    form = page.get_by_role("dialog", name="Edit the redirect")
+    form.get_by_label("Target").fill("/mine")
+    one_stream(world)
+    place.ask("PATCH", f"/draft/redirects/{made['id']}", 200, json={"target": "/theirs"})
+    both = form.get_by_role("region", name="What someone else has made of it")
+    expect(both.get_by_role("alert")).to_be_visible()
+    expect(both.get_by_role("button", name="Save both")).to_have_count(0)
+    form.get_by_label("Target").focus()
+    for _ in range(3):
+        page.keyboard.press("Enter")
+    expect(both.get_by_role("alert")).to_be_focused()
+    expect(form.get_by_label("Target")).to_have_value("/mine")
+    assert place.get(f"/draft/redirects/{made['id']}")["target"] == "/theirs"
 
 
 def test_nothing_is_approved_that_changed_under_the_eyes_of_the_reviewer(world: World, new_page: Opens) -> None:

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_pages import violations
+from tests.dashboard.test_tabs import one_stream
 from tests.e2e.git import Clone, check_repository, git
 from tests.e2e.world import Place, World
 
@@ -83,6 +84,7 @@ def test_two_people_meet_in_a_branch_and_the_conflict_is_resolved_and_merged(pus
     rules = {each["source"]: each for each in place.get("/draft/redirects")["items"]}
     for source, fields in (("/a", {"target": "/theirs", "note": "theirs"}), ("/b", {"target": "/theirs"})):
         place.ask("PATCH", f"/draft/redirects/{rules[source]['id']}", 200, json=fields)
+    one_stream(place.world)
     sign_in(other, place.world.user("publisher"), f"/dashboard/project/{place.namespace}/shop/draft")
     other.get_by_role("button", name="Publish …").click()
     other.get_by_role("dialog").get_by_role("button", name="Publish", exact=True).click()

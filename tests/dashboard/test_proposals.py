@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.dashboard.conftest import overview_of, sign_in
 from tests.dashboard.test_pages import violations
+from tests.dashboard.test_tabs import one_stream
 from tests.e2e.caller import Caller
 from tests.e2e.git import Clone, rules
 from tests.e2e.world import Place, World
@@ -128,6 +129,40 @@ def test_a_branch_behind_release_is_updated_and_a_moved_one_is_not_merged_unseen
     assert place.root.get(f"{place.space}/proposals")["items"] == []
 
 
+def test_a_message_outlives_a_merge_by_someone_else(world: World, new_page: Opens) -> None:
+    place = world.place()
+    made = proposed(place, "/sale")
+    page = new_page(refused=404)
+    sign_in(page, world.user("admin"), f"/dashboard/proposal/{place.namespace}/{made['id']}")
+    begin = page.get_by_role("button", name="Merge and publish …")
+    begin.click()
+    dialog = page.get_by_role("dialog", name="Merge and publish")
+    dialog.get_by_label("Message").fill("Mine, for the sale")
+    dialog.get_by_role("button", name="Cancel").click()
+    begin.click()
+    expect(dialog.get_by_label("Message")).to_have_value("Mine, for the sale")
+    one_stream(world)
+    place.root.ask("POST", f"{place.space}/proposal/{made['id']}/merge", 200, json={"message": "Theirs"})
+    told = page.get_by_role("dialog", name="This proposal is merged")
+    expect(told.get_by_role("alert")).to_contain_text("Merged as publish 2 of shop by e2e")
+    expect(told.get_by_role("region", name="Your message")).to_contain_text("Mine, for the sale")
+    expect(told.get_by_role("heading", name="This proposal is merged")).to_be_focused()
+    assert violations(page) == []
+    with page.expect_response(lambda answer: answer.status == 404 and answer.url.endswith(made["id"])):
+        say_on_another(place)
+    expect(page.get_by_text("Merged as publish 2 of shop by e2e")).to_have_count(2)  # on the page, too
+    expect(told.get_by_role("region", name="Your message")).to_contain_text("Mine, for the sale")
+    told.get_by_role("button", name="Close", exact=True).last.click()
+    expect(page.get_by_role("heading", name="This proposal is merged")).to_be_visible()
+
+
+def say_on_another(place: Place) -> None:
+    """Comment on a draft of the namespace, which the page of a proposal follows."""
+    place.add("/other")
+    body = {"action": "comment", "head": place.get("/draft")["head"], "note": "Good."}
+    place.ask("POST", "/draft/review", 200, json=body)
+
+
 def test_two_people_meet_in_a_conflict_and_in_a_review(world: World, new_page: Opens) -> None:
     """A publish by one is a conflict of the other, who chooses by field; the author learns who can approve the draft."""
     place = world.place(review="required")
@@ -204,6 +239,7 @@ def test_a_missing_signature_is_overridden_with_a_reason_by_those_who_may(
         page.get_by_role("dialog").get_by_role("button", name="Merge and publish").click()
     expect(publisher.get_by_text("To publish it without a signature needs project:override")).to_be_visible()
     expect(publisher.get_by_label("Reason for publishing")).to_have_count(0)
+    publisher.close()  # it would ask whether the proposal is still there
     dialog = admin.get_by_role("dialog")
     reason, merge = dialog.get_by_label("Reason for publishing without a signature"), "Merge and publish"
     expect(reason).to_be_visible()

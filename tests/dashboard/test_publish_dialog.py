@@ -68,6 +68,7 @@ def test_ones_own_publish_whose_answer_was_lost_is_ones_own(world: World, new_pa
         route.fulfill(status=502, content_type="text/html", body="Bad gateway")
 
     page.route("**/publish?*", lose)
+    one_stream(world)
     dialog.get_by_role("button", name="Publish", exact=True).click()
     expect(page.get_by_role("dialog", name="Published")).to_contain_text("This is publish 2")
     expect(page.get_by_role("button", name="Done")).to_be_focused()
@@ -83,9 +84,26 @@ def test_a_draft_that_is_discarded_while_one_publishes_is_told_so(world: World, 
     dialog.get_by_label("Message").fill("Mine")
     one_stream(world)
     place.ask("DELETE", "/draft", 204)
-    expect(dialog.get_by_role("alert")).to_contain_text("The draft has ended, and is not published")
+    expect(dialog.get_by_role("alert")).to_contain_text("The draft has ended: somebody has discarded it, or")
     expect(dialog.get_by_role("button", name="Publish", exact=True)).to_be_disabled()
     expect(dialog.get_by_label("Message")).to_have_value("Mine")
+
+
+def test_a_draft_that_is_changed_and_then_published_is_not_called_discarded(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Publish …").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Message").fill("Mine")
+    one_stream(world)
+    place.add("/b")
+    expect(dialog.get_by_role("alert")).to_contain_text("Somebody has changed the draft")
+    place.publish(message="Theirs, by Robin")
+    told = page.get_by_role("dialog", name="Already published")
+    expect(told.get_by_role("alert")).to_contain_text("e2e has published this draft as publish 2: Theirs, by Robin")
+    expect(told.get_by_role("region", name="Your message")).to_contain_text("Mine")
 
 
 def test_the_keyboard_goes_on_after_a_publish_and_a_rollback(world: World, new_page: Opens) -> None:

@@ -29,6 +29,9 @@ export const inWords = (message: string): string =>
 /** Return a word of the API as a label begins: with a capital letter. */
 export const capital = (word: string): string => word.slice(0, 1).toUpperCase() + word.slice(1);
 
+/** Return a name without the address behind it; of several, each. */
+export const person = (text: string): string => text.replace(/\s*<[^>]*>/g, "");
+
 /** Return how long ago a time was: "3 hours ago". */
 export function ago(time: Date, now = new Date()): string {
   const seconds = (time.getTime() - now.getTime()) / 1000;

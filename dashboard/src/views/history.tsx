@@ -13,6 +13,7 @@ import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
 import { fileOf, isAbout, isAboutDraft, keyOf, may, nameProblem, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place, withQuery } from "../state/router.ts";
+import { person } from "../state/words.ts";
 import { ChangeList, Counts, worded } from "./changes.tsx";
 import { Difference } from "./differences.tsx";
 import { Files } from "./files.tsx";
@@ -53,9 +54,6 @@ function List({ of }: { of: Of }): JSX.Element {
     </>
   );
 }
-
-/** A name without the address behind it. */
-const person = (text: string): string => text.replace(/\s*<[^>]*>/g, "");
 
 /** Return the source of a rule that is an expression, in its colours; undefined for all other values. */
 function regexOf({ fields }: Publish, name: string, side: "old" | "new"): JSX.Element | undefined {

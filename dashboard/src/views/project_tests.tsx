@@ -72,9 +72,11 @@ export function ProjectTests({ of, draft }: { of: Of; draft: string }): JSX.Elem
   const writes = may(of, "project", "write");
   const take = ({ url }: Test): void => call.run(async () => {
     const { results } = await post(`${P}/test`, { path: of, body: { urls: [url], at: "draft" } });
+    const [result] = results;
+    if (result && "problem" in result) throw new Error(`The test of ${url} is not changed: ${result.problem.message}`);
     await keepTests(of, testsOf(results));
     tellChanged();
-    toast(`The test of ${url} expects what the draft answers: ${answerText(results[0])}.`);
+    toast(`The test of ${url} expects what the draft answers: ${answerText(result)}.`);
   });
   const drop = (test: Test): void => call.run(async () => {
     const kept = tests.filter((each) => each !== test).map(bodyOf);

@@ -13,12 +13,12 @@ import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
 import { may, mayEdit, P, projectPath, type Change } from "../state/project.ts";
 import { go } from "../state/router.ts";
-import { plural } from "../state/words.ts";
+import { person, plural } from "../state/words.ts";
 import { ChangeCard, ChangeList, Counts, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts, type Choice, type Conflict } from "./conflicts.tsx";
 import { Files } from "./files.tsx";
 import { Override, useUnsigned } from "./override.tsx";
-import { Published } from "./publish.tsx";
+import { Published, Typed } from "./publish.tsx";
 import { Asked, askText, inOrder, mayJudge, mayRemark, MOST_REMARKS, Owners, Remarks, ReviewBadge, Unseen, Verdicts, WhoApproves, WhoPublishes } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
@@ -48,34 +48,47 @@ export default function ProposalView({ params: { namespace = "", id = "" } }: Vi
   const found = useLoad(`${namespace} ${id}`, (signal) => get(PATH, { path, signal }), about);
   const shown = useRef(found);
   shown.current = found;
+  const [ended, setEnded] = useState<ApiFault | null>(null);
   // A publish can meet what it changes. One may be that of this proposal by someone else: its branch is gone then, and what was seen stays.
-  useEffect(() => listen(({ type, namespace: where, project }) => {
-    if (!["published", "rolled_back"].includes(type) || where !== namespace || merged.current || !shown.current.data?.projects.some(({ name }) => name === project)) return;
-    get("/api/namespace/{namespace}/proposals", { path, query: { project } }).then(({ items }) => {
-      if (items.some((each) => each.id === id && each.state !== "merged")) shown.current.reload();
-    }, () => undefined); // it is refused at the latest when it is merged
-  }), [namespace, id]);
+  useEffect(() => {
+    let isOver = false;
+    setEnded(null);
+    const stop = listen(({ type, namespace: where, project }) => {
+      if (!["published", "rolled_back"].includes(type) || where !== namespace || isOver || merged.current || !shown.current.data?.projects.some(({ name }) => name === project)) return;
+      get(`${PATH}/review`, { path, query: { limit: 0 } }).then(() => {
+        if (!isOver) shown.current.reload();
+      }, (ex: unknown) => { // another fault shows at the latest when it is merged
+        if (!isGone(ex) || isOver) return;
+        isOver = true;
+        setEnded(ex);
+      });
+    });
+    return () => {
+      isOver = true;
+      stop();
+    };
+  }, [namespace, id]);
   const [most, setMost] = useState(MOST_REMARKS);
   const thread = useLoad(`${namespace} ${id} ${most}`, async (signal) => inOrder(await get(`${PATH}/review`, { path, query: { newest: true, limit: most }, signal })), about);
-  const gone = found.error instanceof ApiFault && found.error.status === 404 ? found.error : null;
+  const gone = isGone(found.error) ? found.error : null;
   return (
     <main class="page">
       <header class="heading">
         <p class="crumbs"><a href="/">Overview</a> <span aria-hidden="true">/</span> {namespace}</p>
         <h1>{found.data?.title ?? "Proposal"}</h1>
-        <p class="facts">{found.data && <><ProposalState state={found.data.state} /><code>{found.data.branch}</code>{found.data.author && <span>by <bdi>{found.data.author.replace(/\s*<[^>]*>/, "")}</bdi></span>}
+        <p class="facts">{found.data && <><ProposalState state={found.data.state} /><code>{found.data.branch}</code>{found.data.author && <span>by <bdi>{person(found.data.author)}</bdi></span>}
           <Time at={found.data.updatedAt} />{found.data.newestCommits.length === 0 && <span>{plural(found.data.commits, "commit")}</span>}</>}</p>
         {found.data && found.data.newestCommits.length > 0 && <Commits proposal={found.data} />}
       </header>
       {gone ? <Gone namespace={namespace} error={gone} /> : found.error && <Failure error={found.error} retry={found.reload} />}
-      {found.data && !gone && <Body namespace={namespace} proposal={found.data} thread={thread.data} onMerge={(done) => { merged.current = done; }} />}
+      {found.data && <Body namespace={namespace} proposal={found.data} shown={!gone} ended={gone ?? ended} thread={thread.data} onMerge={(done) => { merged.current = done; }} />}
       {thread.error && !found.error && <Failure error={thread.error} retry={thread.reload} />}
       {thread.data && thread.data.total > 0 && <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Comments</h2><Remarks items={thread.data.items} total={thread.data.total} more={() => setMost(most + MOST_REMARKS)} /></section>}
     </main>
   );
 }
 
-const person = (text: string): string => text.replace(/\s*<[^>]*>/g, "");
+const isGone = (fault: unknown): fault is ApiFault => fault instanceof ApiFault && fault.status === 404;
 
 /** The newest commits of a branch, behind their number. */
 function Commits({ proposal: { commits, newestCommits } }: { proposal: Proposal }): JSX.Element {
@@ -88,19 +101,37 @@ function Commits({ proposal: { commits, newestCommits } }: { proposal: Proposal 
   );
 }
 
+const publishesOf = ({ body }: ApiFault) => Object.entries((body as components["schemas"]["error.schema"] | null)?.mergedAs ?? {});
+const goneTitle = (error: ApiFault): string => `This proposal is ${publishesOf(error).length ? "merged" : "gone"}`;
+
 /** What has become of a proposal whose branch is gone. */
 function Gone({ namespace, error }: { namespace: string; error: ApiFault }): JSX.Element {
-  const publishes = Object.entries((error.body as components["schemas"]["error.schema"] | null)?.mergedAs ?? {});
-  if (!publishes.length) return <Empty title="This proposal is gone"><p>{error.message}</p><p><a href="/">Overview</a></p></Empty>;
+  return <Empty title={goneTitle(error)}><Fate namespace={namespace} error={error} /><p><a href="/">Overview</a></p></Empty>;
+}
+
+function Fate({ namespace, error }: { namespace: string; error: ApiFault }): JSX.Element {
+  const publishes = publishesOf(error);
   return (
-    <Empty title="This proposal is merged">
+    <>
+      {publishes.length === 0 && <p>{error.message}</p>}
       {publishes.map(([project, { publishNumber, publishedBy, publishedAt }]) => (
         <p key={project}>Merged as <a href={`${projectPath(namespace, project, "history")}?version=${publishNumber}`}>publish {publishNumber} of {project}</a> by <bdi>{person(publishedBy)}</bdi> <Time at={publishedAt} />, with its review.</p>))}
-    </Empty>
+    </>
   );
 }
 
-function Body({ namespace, proposal, thread, onMerge }: { namespace: string; proposal: Proposal; thread: Thread | null; onMerge: (done: boolean) => void }): JSX.Element {
+interface BodyProps {
+  namespace: string;
+  proposal: Proposal;
+  /** Whether more of it is shown than an open dialog that merges. */
+  shown: boolean;
+  /** How the service says that it is gone; null where it is not, as far as is known. */
+  ended: ApiFault | null;
+  thread: Thread | null;
+  onMerge: (done: boolean) => void;
+}
+
+function Body({ namespace, proposal, shown, ended, thread, onMerge }: BodyProps): JSX.Element {
   // What is merged is the commit that was shown when one began to merge, whatever is pushed meanwhile.
   const [merging, setMerging] = useState<Proposal | null>(null);
   const [dropping, setDropping] = useState<Proposal | null>(null); // likewise
@@ -129,25 +160,28 @@ function Body({ namespace, proposal, thread, onMerge }: { namespace: string; pro
     toast(`The branch ${branch} is removed.`);
     go("/");
   };
+  const merge = merging && <Merge namespace={namespace} proposal={merging} now={proposal.head} ended={ended} unapproved={unapproved} override={all("project", "override")} onMerge={onMerge} close={() => setMerging(null)} />;
   return (
     <>
-      {proposal.message && proposal.message.trim() !== proposal.title && <p class="note panel"><bdi>{proposal.message}</bdi></p>}
-      {proposal.fault && <p class="notice">{proposal.fault}</p>}
-      {proposal.withheld && <p class="notice">It changes more than you may read: other projects, or files beside them. Someone who may read all of it has to merge it.</p>}
-      {conflicts.length > 0 && <Conflicts items={conflicts} mine="branch" whole settles={settles} resolve={resolve}><WayOn branch={proposal.branch} open={!conflicts.every(settles)} /></Conflicts>}
-      <Refusal text={call.faults.text} />
-      <p class="actions">
-        {all("project", "publish") && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={() => setMerging(proposal)}>Merge and publish …</Button>}
-        {edits && isBehind && <Button disabled={call.busy} onClick={update}>Update from release</Button>}
-        {edits && <Button kind="danger" onClick={() => setDropping(proposal)}>Remove the branch …</Button>}
-      </p>
-      {edits && !all("project", "publish") && <WhoPublishes review={proposal.projects.find((each) => each.review?.required && each.review.state !== "approved")?.review ?? null} />}
-      {proposal.projects.length === 0 && <Empty title="It changes no project that you may see" />}
-      {proposal.projects.map((each) => <Project key={each.name} namespace={namespace} proposal={proposal} part={each} thread={thread} />)}
-      <Files items={proposal.files} />
-      {dropping && <Confirm title={`Remove the branch ${dropping.branch}?`} action="Remove the branch" work={() => drop(dropping)} close={() => setDropping(null)}>
-        <p>{dropping.state === "merged" ? "What it changes is published, and stays so." : "What it changes is published nowhere: only those who have the branch in a clone can push it again."}</p></Confirm>}
-      {merging && <Merge namespace={namespace} proposal={merging} now={proposal.head} unapproved={unapproved} override={all("project", "override")} onMerge={onMerge} close={() => setMerging(null)} />}
+      {shown && <>
+        {proposal.message && proposal.message.trim() !== proposal.title && <p class="note panel"><bdi>{proposal.message}</bdi></p>}
+        {proposal.fault && <p class="notice">{proposal.fault}</p>}
+        {proposal.withheld && <p class="notice">It changes more than you may read: other projects, or files beside them. Someone who may read all of it has to merge it.</p>}
+        {conflicts.length > 0 && <Conflicts items={conflicts} mine="branch" whole settles={settles} resolve={resolve}><WayOn branch={proposal.branch} open={!conflicts.every(settles)} /></Conflicts>}
+        <Refusal text={call.faults.text} />
+        <p class="actions">
+          {all("project", "publish") && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={() => setMerging(proposal)}>Merge and publish …</Button>}
+          {edits && isBehind && <Button disabled={call.busy} onClick={update}>Update from release</Button>}
+          {edits && <Button kind="danger" onClick={() => setDropping(proposal)}>Remove the branch …</Button>}
+        </p>
+        {edits && !all("project", "publish") && <WhoPublishes review={proposal.projects.find((each) => each.review?.required && each.review.state !== "approved")?.review ?? null} />}
+        {proposal.projects.length === 0 && <Empty title="It changes no project that you may see" />}
+        {proposal.projects.map((each) => <Project key={each.name} namespace={namespace} proposal={proposal} part={each} thread={thread} />)}
+        <Files items={proposal.files} />
+        {dropping && <Confirm title={`Remove the branch ${dropping.branch}?`} action="Remove the branch" work={() => drop(dropping)} close={() => setDropping(null)}>
+          <p>{dropping.state === "merged" ? "What it changes is published, and stays so." : "What it changes is published nowhere: only those who have the branch in a clone can push it again."}</p></Confirm>}
+      </>}
+      {merge}
     </>
   );
 }
@@ -274,6 +308,7 @@ interface MergeProps {
   proposal: Proposal;
   /** The commit that the branch is at by now. */
   now: string | null;
+  ended: ApiFault | null;
   unapproved: boolean;
   override: boolean;
   /** Told that it is being merged, or that it was not. */
@@ -281,9 +316,15 @@ interface MergeProps {
   close: () => void;
 }
 
-function Merge({ namespace, proposal, now, unapproved, override, onMerge, close }: MergeProps): JSX.Element {
-  const [message, setMessage] = useState(proposal.mergeMessage);
-  const [reason, setReason] = useState("");
+function Merge({ namespace, proposal, now, ended, unapproved, override, onMerge, close }: MergeProps): JSX.Element {
+  const [kept, keep] = useKept(`merge ${namespace} ${proposal.id}`);
+  const [reason, setReason] = useKept(`override merge ${namespace} ${proposal.id}`);
+  const [message, setMessage] = useState(kept || proposal.mergeMessage);
+  const isOwn = message !== proposal.mergeMessage;
+  const type = (text: string): void => {
+    setMessage(text);
+    keep(text === proposal.mergeMessage ? "" : text);
+  };
   const call = useCall(["message", "override"]);
   const [done, setDone] = useState<Merged | null>(null);
   const unsigned = useUnsigned(proposal.head, call.code);
@@ -298,6 +339,8 @@ function Merge({ namespace, proposal, now, unapproved, override, onMerge, close 
         throw ex;
       });
       setDone(result.projects);
+      keep("");
+      setReason("");
     }, "the rules are checked and published");
   };
   if (done) {
@@ -310,14 +353,25 @@ function Merge({ namespace, proposal, now, unapproved, override, onMerge, close 
       </FormDialog>
     );
   }
+  if (ended && !call.busy) {
+    return (
+      <FormDialog title={goneTitle(ended)} dirty={false} onClose={close}>
+        <div class="form">
+          <div class="notice" role="alert"><Fate namespace={namespace} error={ended} /></div>
+          {isOwn && <Typed message={message} said="Your message:" />}
+          <p class="actions"><Button onClick={close}>Close</Button></p>
+        </div>
+      </FormDialog>
+    );
+  }
   return (
-    <FormDialog title="Merge and publish" dirty={message !== proposal.mergeMessage || reason !== ""} onClose={close}>
+    <FormDialog title="Merge and publish" dirty={false} onClose={close}>
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} still={call.still} />
         {now !== proposal.head && <p class="notice" role="alert">The branch has moved since you looked at it, so nothing is merged. Close this, look at what is new, and merge it then.</p>}
         {unapproved && <p class="notice">An approval that a project requires is missing.</p>}
         <ul class="rows" aria-label="What is published">{proposal.projects.map((each) => <li key={each.name}><span><strong>{each.name}</strong>{each.changes && <> <Counts counts={each.changes} /></>}</span></li>)}</ul>
-        <TextArea label="Message" value={message} onInput={setMessage} rows={5} problem={call.faults.fields["message"]} />
+        <TextArea label="Message" value={message} onInput={type} rows={5} problem={call.faults.fields["message"]} />
         <Override unapproved={unapproved} unsigned={unsigned} allowed={override} reason={reason} onInput={setReason} problem={call.faults.fields["override"]} />
         <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || now !== proposal.head || ((unapproved || unsigned) && !reason.trim())}>Merge and publish</Button><Button onClick={close}>Cancel</Button></p>
       </form>

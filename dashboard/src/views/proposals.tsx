@@ -6,6 +6,7 @@ import { Empty, Failure, Time } from "../components/basics.tsx";
 import { offset, PAGE, Pages, Table, type Column } from "../components/table.tsx";
 import { useLoad } from "../state/load.ts";
 import { isAboutProposals, ofView } from "../state/project.ts";
+import { person } from "../state/words.ts";
 import { Counts } from "./changes.tsx";
 import { ProposalState, proposalPath } from "./proposal.tsx";
 import { ReviewBadge } from "./review.tsx";
@@ -26,7 +27,7 @@ export default function Proposals({ params }: ViewProps): JSX.Element {
     { name: "State", class: "short", cell: (each) => <ProposalState state={each.state} /> },
     { name: "Review", class: "short", cell: (each) => <ReviewBadge review={part(each)?.review ?? null} /> },
     { name: "Changes", class: "short", cell: (each) => { const changes = part(each)?.changes; return changes && <Counts counts={changes} />; } },
-    { name: "By", class: "short", cell: (each) => <bdi>{(each.author ?? "").replace(/\s*<[^>]*>/, "")}</bdi> },
+    { name: "By", class: "short", cell: (each) => <bdi>{person(each.author ?? "")}</bdi> },
     { name: "Last commit", class: "short", cell: (each) => <Time at={each.updatedAt} /> },
   ];
   return found.data.total > 0 ? <><Table label="Proposals" columns={columns} items={found.data.items} id={(each) => each.id} busy={found.busy} /><Pages total={found.data.total} /></>

@@ -1,6 +1,6 @@
 // Publishing: a message, what is published, and the agents taking it.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post } from "../api/client.ts";
 import { me } from "../api/session.ts";
 import type { components } from "../api/schema.d.ts";
@@ -11,7 +11,7 @@ import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
 import { isAbout, keyOf, may, P, viewPath, type Change, type Of } from "../state/project.ts";
-import { plural } from "../state/words.ts";
+import { person, plural } from "../state/words.ts";
 import { ChangeList, Counts } from "./changes.tsx";
 import { Files, type File } from "./files.tsx";
 import { Override, useUnsigned } from "./override.tsx";
@@ -74,13 +74,16 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, ended, close 
   const unsigned = useUnsigned(subject.head, call.code);
   const { head, unapproved, counts, files } = subject;
   const moved = now !== null && now.head !== head ? now : null;
-  const [taken, setTaken] = useState<Publish | null>(null);
+  const [overtaken, setOvertaken] = useState<Publish | null>(null);
+  const last = useRef(head); // as far as is known here
+  if (now) last.current = now.head;
   // What has become of the draft, where this dialog has not published it.
   const isGone = (ended || moved !== null) && !done && !call.busy;
-  const found = useLoad(`publish of ${keyOf(of)} ${head} ${String(isGone)}`, (signal) => (isGone ? publishOf(of, ({ mergedHead }) => mergedHead === head, signal) : Promise.resolve(null)));
+  const found = useLoad(`publish of ${keyOf(of)} ${head} ${last.current} ${String(isGone)} ${String(ended)}`, (signal) => (
+    isGone ? publishOf(of, ({ mergedHead }) => mergedHead === head || (ended && mergedHead === last.current), signal) : Promise.resolve(null)));
   const tell = (publish: Publish, answer: Result = publish): void => {
     if (!isAskedFor(publish, message)) {
-      setTaken(publish);
+      setOvertaken(publish);
       return;
     }
     setDone(answer);
@@ -107,14 +110,14 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, ended, close 
     }, "the rules are checked and published");
   };
   if (done) return <FormDialog title="Published" dirty={false} onClose={close}><Done of={of} result={done} close={close} /></FormDialog>;
-  if (taken) return <FormDialog title="Already published" dirty={false} onClose={close}><Taken of={of} publish={taken} message={message} close={close} /></FormDialog>;
-  const isDiscarded = isGone && ended && !found.busy && !found.data && !found.error;
+  if (overtaken) return <FormDialog title="Already published" dirty={false} onClose={close}><Overtaken of={of} publish={overtaken} message={message} close={close} /></FormDialog>;
+  const isUnknown = isGone && ended && !found.busy && !found.data && !found.error;
   return (
     <FormDialog title={ids.length ? `Publish ${plural(ids.length, "change")}` : "Publish the draft"} dirty={false} onClose={close}>
       <form class="form" onSubmit={submit}>
         {moved ? <Moved seen={subject} now={moved} undone="published" take={() => { setSubject(moved); call.clear(); }} /> : <Refusal text={call.faults.text} still={call.still} />}
-        {isDiscarded && <p class="notice" role="alert">The draft has ended, and is not published: somebody has discarded it.</p>}
-                <p><strong><Counts counts={chosen ?? counts} files={chosen ? [] : files} /></strong></p>
+        {isUnknown && <p class="notice" role="alert">The draft has ended: somebody has discarded it, or published it otherwise than you saw it. <a href={viewPath(of, "history")}>What is published</a></p>}
+        <p><strong><Counts counts={chosen ?? counts} files={chosen ? [] : files} /></strong></p>
         {chosen && files.length > 0 && <p class="quiet">Tests and other files beside the rules stay in the draft.</p>}
         {may(of, "agent", "read") && <Failing of={of} />}
         {unapproved && <p class="notice">This project requires the approval of a second person, which this draft does not have. Ask for it in the review, beside the changes.</p>}
@@ -127,16 +130,22 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, ended, close 
 }
 
 /** That someone else has published the draft, with what one has typed oneself, which is in no publish. */
-function Taken({ of, publish, message, close }: { of: Of; publish: Publish; message: string; close: () => void }): JSX.Element {
+function Overtaken({ of, publish, message, close }: { of: Of; publish: Publish; message: string; close: () => void }): JSX.Element {
   const [first] = publish.message.split("\n");
   return (
     <div class="form">
-      <p class="notice" role="alert">{isMine(publish) ? "You have" : <><bdi>{publish.publishedBy.replace(/\s*<[^>]*>$/, "")}</bdi> has</>} published this draft as{" "}
+      <p class="notice" role="alert">{isMine(publish) ? "You have" : <><bdi>{person(publish.publishedBy)}</bdi> has</>} published this draft as{" "}
         <a href={viewPath(of, "history", { version: String(publish.publishNumber) })}>publish {publish.publishNumber}</a>{first && <>: <bdi>{first}</bdi></>}</p>
-      {message.trim() && <section aria-label="Your message"><p>Your message is not in it: <Copy text={message} label="Copy your message" /></p><p class="note panel"><bdi>{message}</bdi></p></section>}
+      <Typed message={message} said="Your message is not in it:" />
       <p class="actions"><Button onClick={close}>Close</Button></p>
     </div>
   );
+}
+
+/** What one has typed for a publish that someone else has made, to copy. */
+export function Typed({ message, said }: { message: string; said: string }): JSX.Element | null {
+  if (!message.trim()) return null;
+  return <section aria-label="Your message"><p>{said} <Copy text={message} label="Copy your message" /></p><p class="note panel"><bdi>{message}</bdi></p></section>;
 }
 
 interface MovedProps {

@@ -5,6 +5,7 @@ import { ApiFault } from "../api/client.ts";
 import { listen, RESUMED } from "../api/events.ts";
 import { Button } from "../components/basics.tsx";
 import { tellChanged } from "../state/changes.ts";
+import { focusText } from "../state/focus.ts";
 import { isAboutDraft, type Of } from "../state/project.ts";
 import { Difference } from "./differences.tsx";
 import { shownValue } from "./replace.tsx";
@@ -89,8 +90,13 @@ function sideOf(field: string, { theirs, mine, base }: { theirs: Readonly<Record
   return shownValue(theirs[field]) === was ? "mine" : shownValue(mine[field]) === was ? "theirs" : "both";
 }
 
-/** Lead to the choice between both sides that a form shows, instead of saving. */
-export const leadToChoice = (event: Event): void => (event.currentTarget as Element).querySelector<HTMLElement>(".theirs button")?.focus();
+/** Lead to the choice between both sides that a form shows, instead of saving; to none of its buttons, which a second Enter would press. */
+export function leadToChoice(event: Event): void {
+  const text = (event.currentTarget as Element).querySelector<HTMLElement>(".theirs [role=alert]");
+  if (!text) return;
+  focusText(text);
+  text.scrollIntoView({ block: "nearest" });
+}
 
 export function Theirs({ fields, theirs, mine, base = null, busy, save, keep, saveBoth }: TheirsProps): JSX.Element {
   if (theirs === "removed") {
