@@ -457,6 +457,8 @@ def test_two_administrators_do_not_overwrite_each_others_upstream(here: World, u
     one.refused("PUT", path, 412, "stale_upstream", json=body, headers={"If-Match": changed.headers["ETag"]})
     one.refused("PUT", path, 400, "bad_header", json=body, headers={"If-Match": "unquoted"})
     one.ask("GET", path, 404)
+    other.ask("PUT", path, 200, json={**body, "password": "of the new one"})
+    one.refused("PUT", path, 412, "stale_upstream", json=body, headers={"If-Match": seen})
 
 
 def test_upstreams_need_grants_and_are_in_the_audit_trail(here: World, upstream: Upstream) -> None:

@@ -1,6 +1,7 @@
 """The table of upstreams, with their credentials; and the webhooks of hosts that were accepted, so that none counts twice."""
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timedelta
@@ -15,12 +16,13 @@ from gitstore.errors import NotFound
 
 _KEPT = timedelta(days=7)  # hosts repeat a delivery for some hours at most
 _MOST_KEPT = 10_000
+_REVISION_BITS = 30  # half of what a PostgreSQL integer holds, so that it can be counted up
 _NOT_IN_ETAG = frozenset({"password", "hook_secret", "ssh_key", "host_token", "suspended", "requests"})
 
 
 @dataclass(frozen=True, slots=True)
 class StoredUpstream:
-    """The upstream of a namespace. `requests` counts the requests to sync at once, `revision` the times that it was set."""
+    """The upstream of a namespace. `requests` counts the requests to sync at once, `revision` changes when it is set."""
 
     namespace: str
     url: str
@@ -95,9 +97,13 @@ def is_current(connection: Connection, upstream: StoredUpstream) -> bool:
 
 
 def put_upstream(connection: Connection, upstream: StoredUpstream) -> None:
-    """Store the upstream of a namespace, in place of an earlier one, whose counts go on."""
+    """Store the upstream of a namespace, in place of an earlier one, whose counts go on.
+
+    The revisions of a new one begin at random: by its settings alone, it could be taken for one that was removed.
+    """
     counts = {"requests": upstreams.c.requests + 1, "revision": upstreams.c.revision + 1}
-    put_row(connection, upstreams, ("namespace", "archive"), {**asdict(upstream), "archive": ""}, counts)
+    row = {**asdict(upstream), "archive": "", "revision": secrets.randbits(_REVISION_BITS)}
+    put_row(connection, upstreams, ("namespace", "archive"), row, counts)
 
 
 def change_upstream(connection: Connection, namespace: str, changes: Mapping[str, Any]) -> None:
