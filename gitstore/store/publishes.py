@@ -1,6 +1,7 @@
 """`store.publishes`: publishing, rolling back, and the history of both."""
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 from content.records.vocabulary import Kind
@@ -8,7 +9,7 @@ from gitstore.comparison.file_changes import FileChange
 from gitstore.compiled.indexes.versions import Version
 from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.drafts.drafts import DraftName
-from gitstore.errors import BadRequest, LostRace, NotFound
+from gitstore.errors import BadRequest, Invalid, LostRace, NotFound
 from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author
 from gitstore.history import history
@@ -140,13 +141,24 @@ class Publishes(Component):
     def identities(
         self, namespace: str, project: str, word: str, wanted: Collection[tuple[Kind, str]]
     ) -> dict[tuple[Kind, str], str]:
-        """Return the sources and paths of records by kind and id, as after a publish, else as before it."""
+        """Return the sources and paths of records by kind and id, as after a publish, else as before it.
+
+        A side that cannot be read has none: an old one may be invalid.
+        """
+        found: dict[tuple[Kind, str], str] = {}
+        if not wanted:
+            return found
         version = self._access.version(namespace, project, word)
         with self._access.reading(namespace) as compiler:
             before = history.version_index(compiler, project).tree_before(version)
-            sides = [compiler.snapshot(project, tree) for tree in (version.tree, before) if tree]
-        found = {each: next(filter(None, (side.find(*each) for side in sides)), None) for each in wanted}
-        return {each: placed.record.identity for each, placed in found.items() if placed}
+            for tree in filter(None, (version.tree, before)):
+                missing = [each for each in wanted if each not in found]
+                if missing:
+                    with suppress(Invalid):
+                        side = compiler.snapshot(project, tree)
+                        placed = {each: side.find(*each) for each in missing}
+                        found |= {each: one.record.identity for each, one in placed.items() if one}
+        return found
 
     def version(self, namespace: str, project: str, word: str) -> Version:
         """Find a version by publish number or SHA (7 digits or more)."""

@@ -2,7 +2,11 @@
 
 import shutil
 
+import pytest
+
+from content.records.record import identity_id
 from content.records.vocabulary import Kind
+from gitstore.compiled.compiler import Compiler
 from gitstore.history.refusals import REFUSALS_FILE, note_refusals, read_refusals
 from tests.gitstore.fixtures import SHOP, SPACE, Place, git, put, redirect, yaml
 
@@ -49,6 +53,25 @@ def test_an_invalid_version_of_one_project_does_not_affect_another(place: Place)
     assert place.state("docs")[0] == commit
     assert read_refusals(place.repo, SHOP) == {commit}
     assert read_refusals(place.repo, "docs") == set()
+
+
+def test_records_have_the_names_of_the_side_of_a_publish_that_can_be_read(place: Place) -> None:
+    """That after it is first. A tree with too many levels of folders has no files that could be read."""
+    page = "pages:\n  - {type: BASIC, path: /page, contentType: TEXT_PLAIN, file: a.txt}\n"
+    place.push({"shop/redirects.yaml": yaml([("/a", "/b")]), "shop/pages.yaml": page, "shop/a.txt": "Text"})
+    deep = "/".join(["shop", *["deep"] * 40, "a.txt"])
+    place.push({deep: "Text"})
+    place.push({deep: None, "shop/redirects.yaml": yaml([("/b", "/c")])})
+    names = [(Kind.REDIRECTS, "/a"), (Kind.REDIRECTS, "/b"), (Kind.PAGES, "/page"), (Kind.PAGES, "/none")]
+    wanted = [(kind, identity_id(name)) for kind, name in names]
+    found = [set(place.fresh().store.publishes.identities(SPACE, SHOP, number, wanted).values()) for number in "234"]
+    assert found == [{"/a", "/page"}, {"/a", "/page"}, {"/b", "/page"}]
+
+
+def test_no_names_are_looked_up_where_none_are_wanted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.publish(put(redirect("/a")))
+    monkeypatch.setattr(Compiler, "snapshot", None)
+    assert place.store.publishes.identities(SPACE, SHOP, "2", ()) == {}
 
 
 def test_a_torn_or_strange_line_spoils_no_other(place: Place) -> None:
