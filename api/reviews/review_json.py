@@ -75,3 +75,12 @@ def topic_identities(
     except NotFound:  # the project is no longer in the draft, but the remarks on it are
         return {}
     return {topic: found[KINDS[topic.kind], topic.id] for topic in topics if (KINDS[topic.kind], topic.id) in found}
+
+
+def publish_topic_identities(
+    store: Store, namespace: str, project: str, version: str, topics: Collection[Topic]
+) -> dict[tuple[str, str], str]:
+    """Return the source or path of each of these records that exists after a publish or before it."""
+    wanted = {(KINDS[topic.kind], topic.id) for topic in topics}
+    found = store.publishes.identities(namespace, project, version, wanted)
+    return {(item_kind(kind), record_id): identity for (kind, record_id), identity in found.items()}

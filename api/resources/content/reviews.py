@@ -1,16 +1,18 @@
 """Reviews of drafts: remarks, verdicts and status; and the remarks that led to a publish."""
 
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from falcon.asgi import Request, Response
 
 from api.auth.permissions.principal import as_principal
-from api.db.namespaces.reviews import Action, DraftKey, Origin, Topic
+from api.db.namespaces.reviews import Action, DraftKey, Origin, Remark, Topic
 from api.http.guard.access import grants, grants_any, principal_of, readable_kinds, require
 from api.http.guard.content_body import read_content
-from api.http.request.parameters import read_draft_name, read_flag, read_window
+from api.http.request.parameters import Window, read_draft_name, read_flag, read_window
 from api.reviews import review_json
-from api.reviews.review_json import KINDS, topic_identities
+from api.reviews.review_json import KINDS, publish_topic_identities, topic_identities
 from api.reviews.reviewing import REVIEW_GRANTS, Reviews, ReviewStatement
 from api.runtime.jobs.background import REVIEW_QUEUE, queue_key, run_in_process, run_in_thread
 from content.changes.diff import item_kind
@@ -29,23 +31,14 @@ class DraftReview:
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show a window of the remarks on the draft, oldest first unless `newest`, and the status of its review."""
-        (limit, offset), name = read_window(req), DraftName(project, read_draft_name(req))
+        window, name = read_window(req), DraftName(project, read_draft_name(req))
         draft = await run_in_process(self._store.drafts.review_subject, namespace, name)
         review, remarks = await run_in_thread(
             self._reviews.thread, DraftKey(namespace, *name), draft, as_principal(principal_of(req))
         )
-        shown = (remarks[::-1] if read_flag(req, "newest") else remarks)[offset : offset + limit]
-        readable = {item_kind(kind) for kind in readable_kinds(req, namespace, project)}
-        topics = {remark.topic for remark in shown if remark.topic and remark.topic.kind in readable}
-        identities = await run_in_process(topic_identities, self._store, namespace, name, topics)
-        resp.media = {
-            "items": [review_json.remark(remark, draft.head, identities) for remark in shown],
-            "total": len(remarks),
-            "limit": limit,
-            "offset": offset,
-            "head": draft.head,
-            "review": review_json.review(review),
-        }
+        find = partial(topic_identities, self._store, namespace, name)
+        shown = await _show(req, namespace, project, remarks, window, draft.head, find)
+        resp.media = {**shown, "review": review_json.review(review)}
 
     @grants_any(*REVIEW_GRANTS)
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
@@ -85,22 +78,35 @@ class PublishReview:
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str, version: str) -> None:
         """Show a window of the remarks on the commits of the publish, oldest first unless `newest`."""
-        limit, offset = read_window(req)
+        window = read_window(req)
         head, commits = await run_in_process(self._store.publishes.merged_commits, namespace, project, version)
         remarks = await run_in_thread(self._reviews.remarks_on, namespace, project, commits)
-        shown = (remarks[::-1] if read_flag(req, "newest") else remarks)[offset : offset + limit]
-        readable = {item_kind(kind) for kind in readable_kinds(req, namespace, project)}
-        topics = {remark.topic for remark in shown if remark.topic and remark.topic.kind in readable}
-        wanted = {(KINDS[topic.kind], topic.id) for topic in topics}
-        found = await run_in_process(self._store.publishes.identities, namespace, project, version, wanted)
-        identities = {(item_kind(kind), record_id): identity for (kind, record_id), identity in found.items()}
-        resp.media = {
-            "items": [review_json.remark(remark, head, identities) for remark in shown],
-            "total": len(remarks),
-            "limit": limit,
-            "offset": offset,
-            "head": head,
-        }
+        find = partial(publish_topic_identities, self._store, namespace, project, version)
+        resp.media = await _show(req, namespace, project, remarks, window, head, find)
+
+
+async def _show(
+    req: Request,
+    namespace: str,
+    project: str,
+    remarks: Sequence[Remark],
+    window: Window,
+    head: str | None,
+    find: Callable[[Collection[Topic]], Mapping[tuple[str, str], str]],
+) -> dict[str, Any]:
+    """Return the JSON of a window of remarks; `find` returns the names of records that the caller may read, in a pool process."""
+    limit, offset = window
+    shown = (remarks[::-1] if read_flag(req, "newest") else remarks)[offset : offset + limit]
+    readable = {item_kind(kind) for kind in readable_kinds(req, namespace, project)}
+    topics = {remark.topic for remark in shown if remark.topic and remark.topic.kind in readable}
+    identities = await run_in_process(find, topics) if topics else {}
+    return {
+        "items": [review_json.remark(remark, head, identities) for remark in shown],
+        "total": len(remarks),
+        "limit": limit,
+        "offset": offset,
+        "head": head,
+    }
 
 
 def _read_statement(req: Request, body: dict[str, Any], topic: Topic | None) -> ReviewStatement:
