@@ -1,5 +1,6 @@
 """Conflicts of a proposal in the dashboard: side by side, with a choice for each field, and one merge of release."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -209,6 +210,34 @@ def test_conflicts_of_several_projects_and_files_are_one_list(world: World, new_
     expect(page.locator(".conflicts")).to_have_count(0)
     found = [pushed.git("cat-file", "blob", f"team/sale:{each}") for each in (*names, "README.md")]
     assert ("/mine" in found[0], "/theirs" in found[1], found[2]) == (True, True, "Mine")
+
+
+def test_conflicts_of_three_rounds_are_all_answered(pushed: Pushed, new_page: Opens) -> None:
+    """What the service asks for after the second choice comes after what it asked for after the first one."""
+    pushed.push("team/sale", {"shop/redirects.yaml": yaml(a="mine", b="base", c="base")})
+    pushed.push("release", {"shop/redirects.yaml": yaml(a="theirs", b="base", c="base")})
+    page = new_page(refused=409)
+    sent: list[list[str]] = []
+
+    def refuse(route: Route) -> None:
+        choices = json.loads(route.request.post_data or "")["choices"]
+        sent.append([each["field"] for each in choices])
+        further = {1: "note", 2: "tags"}.get(len(choices))
+        if further is None:
+            route.fulfill(json={"head": "0" * 40})
+            return
+        conflict = {"kind": "redirect", "project": "shop", "id": choices[0]["id"], "field": further, "source": "/a"}
+        values = {"base": "base", "draft": "mine", "release": "theirs"}
+        body = {"error": "conflict", "message": "More differs.", "conflicts": [{**conflict, **values}]}
+        route.fulfill(status=409, json=body)
+
+    page.route(UPDATE, refuse)
+    sign_in(page, pushed.place.world.user("editor"), pushed.address)
+    for number, field in enumerate(("Target", "Note", "Tags"), 1):
+        take(page, f"/a {field}", "The branch")
+        button(page, f"Resolve {number} conflict").click()
+    expect(page.get_by_text("3 conflicts resolved")).to_be_visible()
+    assert sent == [["target"], ["target", "note"], ["target", "note", "tags"]]
 
 
 def test_a_conflict_that_follows_from_a_choice_is_asked_for(world: World, new_page: Opens, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ type Wanted = Pick<Body, "set"> | Pick<Body, "remove">;
 
 const SHOWN = 20; // records of a preview
 const MOST_NAMED = 3; // rows of other pages, in a message
+const AT_ONCE = 4; // calls that look whether rows of other pages are as they were
 const MOST_STEPS = 20; // of an Undo: one for all records that had the same values
 
 /** Return the filters of a table as a call for all that match takes them; null where it takes none of them. */
@@ -29,8 +30,8 @@ const changeable = (kind: Kind, query: URLSearchParams): Record<string, string> 
 
 export interface Choosing<T> {
   items: readonly T[];
-  /** Those that the table does not show now, as they were when they were chosen. */
-  elsewhere: readonly T[];
+  /** Those that the table does not show now, as they were when they were chosen, and the commit of the draft then. */
+  elsewhere: readonly (readonly [item: T, head: string | null])[];
   /** Take what there is now of some of those. */
   renew: (items: readonly T[]) => void;
   /** The ids of the chosen ones, as the table marks them. */
@@ -42,17 +43,17 @@ export interface Choosing<T> {
   clear: () => void;
 }
 
-/** Hold what is chosen in a table of `shown` items. Other filters end a choice of all that match. */
-export function useChosen<T extends Item>(kind: Kind, shown: readonly T[], query: URLSearchParams): Choosing<T> {
-  const [chosen, setChosen] = useState<ReadonlyMap<string, T>>(new Map());
+/** Hold what is chosen in a table of `shown` items, read at a commit. Other filters end a choice of all that match. */
+export function useChosen<T extends Item>(kind: Kind, shown: readonly T[], head: string | null, query: URLSearchParams): Choosing<T> {
+  const [chosen, setChosen] = useState<ReadonlyMap<string, readonly [item: T, head: string | null]>>(new Map());
   const [allOf, setAllOf] = useState("");
   const filters = JSON.stringify(changeable(kind, query));
   const all = allOf === filters;
   const marked = useMemo(() => new Set(all ? shown.map((item) => item.id) : chosen.keys()), [chosen, all, shown]);
   const choose = (items: readonly T[], on: boolean): void => {
-    const next = new Map(all ? shown.map((item) => [item.id, item]) : chosen);
+    const next = new Map(all ? shown.map((item) => [item.id, [item, head] as const]) : chosen);
     for (const item of items) {
-      if (on) next.set(item.id, item);
+      if (on) next.set(item.id, [item, head]);
       else next.delete(item.id);
     }
     setAllOf("");
@@ -62,11 +63,11 @@ export function useChosen<T extends Item>(kind: Kind, shown: readonly T[], query
     setAllOf("");
     setChosen(new Map());
   };
-  const renew = (items: readonly T[]): void => setChosen((before) => new Map([...before, ...items.map((item) => [item.id, item] as const)]));
+  const renew = (items: readonly T[]): void => setChosen((before) => new Map([...before, ...items.map((item) => [item.id, [item, null] as const] as const)]));
   // Of those that are seen, what is seen counts.
   const seen = new Map(shown.map((item) => [item.id, item]));
-  const elsewhere = all ? [] : [...chosen.values()].filter(({ id }) => !seen.has(id));
-  return { items: all ? shown : [...chosen].map(([id, item]) => seen.get(id) ?? item), elsewhere, renew, marked, all, choose, chooseAll: () => setAllOf(filters), clear };
+  const elsewhere = all ? [] : [...chosen.values()].filter(([{ id }]) => !seen.has(id));
+  return { items: all ? shown : [...chosen].map(([id, [item]]) => seen.get(id) ?? item), elsewhere, renew, marked, all, choose, chooseAll: () => setAllOf(filters), clear };
 }
 
 interface Plan {
@@ -118,8 +119,10 @@ export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenP
   };
   /** Stop where a row of another page is not what was chosen. The choice stays, with what there is now. */
   const checkElsewhere = async (): Promise<void> => {
-    const elsewhere: readonly Item[] = choosing.elsewhere;
-    const now = await Promise.all(elsewhere.map(async (each) => findNow(of, kind, each)));
+    const known = headNow(read);
+    const elsewhere: readonly Item[] = choosing.elsewhere.flatMap(([item, head]) => (known && headNow(head) === known ? [] : [item]));
+    const now: (Item | undefined)[] = [];
+    while (now.length < elsewhere.length) now.push(...await Promise.all(elsewhere.slice(now.length, now.length + AT_ONCE).map(async (each) => findNow(of, kind, each))));
     const moved = elsewhere.filter((each, index) => stateOf(now[index]) !== stateOf(each));
     if (!moved.length) return;
     (choosing.renew as (items: readonly Item[]) => void)(elsewhere.map((each, index) => now[index] ?? { ...each, etag: "" }));

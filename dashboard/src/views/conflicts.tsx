@@ -42,17 +42,20 @@ interface ConflictsProps {
 
 export function Conflicts({ items: found, settles, mine, whole = false, resolve, children }: ConflictsProps): JSX.Element | null {
   const [choices, setChoices] = useState<Record<string, Side>>({});
-  // Those that only come up when the others are resolved as chosen, such as the text of a page whose file was in question.
-  const [further, setFurther] = useState<readonly Conflict[]>([]);
+  // Those that only come up when the others are resolved as chosen, such as the text of a page whose file was in question:
+  // round by round, each after the choices of those before it.
+  const [asked, setAsked] = useState<{ of: string; rounds: readonly (readonly Conflict[])[] }>({ of: "", rounds: [] });
+  const of = found.map(seenOf).join();
+  const rounds = asked.of === of ? asked.rounds : [];
   const call = useCall();
   if (!found.length) return null;
   const known = new Set(found.map(keyOf));
-  const items = [...found, ...further.filter((each) => !known.has(keyOf(each)))];
+  const items = [...found, ...rounds.flat()];
   const isMine = (each: Conflict): boolean => settles(each) && !each.withheld;
   const editable = whole ? items.every(isMine) : items.some(settles);
   const made = items.filter((each) => choices[seenOf(each)]);
   const choose = (each: Conflict, side: Side): void => {
-    if (known.has(keyOf(each))) setFurther([]);
+    setAsked({ of, rounds: rounds.slice(0, rounds.findIndex((round) => round.includes(each)) + 1) });
     setChoices({ ...choices, [seenOf(each)]: side });
   };
   const takeAll = (side: Side): void => setChoices(Object.fromEntries(items.filter(isMine).map((each) => [seenOf(each), side])));
@@ -62,7 +65,11 @@ export function Conflicts({ items: found, settles, mine, whole = false, resolve,
       tellChanged();
       toast(said);
     } catch (ex) {
-      if (ex instanceof ApiFault && ex.status) setFurther(ex.code === "conflict" ? (ex.body as { conflicts: Conflict[] }).conflicts : []);
+      if (ex instanceof ApiFault && ex.status) {
+        const next = ex.code === "conflict" ? (ex.body as { conflicts: Conflict[] }).conflicts.filter((each) => !known.has(keyOf(each))) : [];
+        const again = new Set(next.map(keyOf));
+        setAsked({ of, rounds: next.length ? [...rounds.map((round) => round.filter((each) => !again.has(keyOf(each)))), next] : [] });
+      }
       throw ex;
     }
   }, "the conflicts are resolved");

@@ -70,7 +70,7 @@ function List({ of }: { of: Of }): JSX.Element {
   const value = (name: string): string => query.get(name) ?? "";
   const wanted = { ...shownBy("page", query), limit: PAGE, offset: offset() };
   const found = useLoad(`${keyOf(of)}?${JSON.stringify(wanted)}`, (signal) => get(`${P}/draft/pages`, { path: of, query: wanted, signal }), isAboutDraft(of), { keep: "pages" });
-  const choosing = useChosen("page", found.data?.items ?? NONE, query);
+  const choosing = useChosen("page", found.data?.items ?? NONE, found.data?.head ?? null, query);
   const writes = may(of, "page", "write");
   useCommands(`pages ${String(writes)} ${String(showsRemoved(query))}`, () => (writes ? [
     { name: "Add a page", keys: "n", run: () => keepPage({ edit: "new" }) },

@@ -55,7 +55,7 @@ function List(of: Of): JSX.Element {
   const value = (name: string): string => query.get(name) ?? "";
   const found = useLoad(...callOf(of, query), isAboutDraft(of), { keep: KEEP });
   const ahead = (next: URLSearchParams): void => readAhead(KEEP, ...callOf(of, next));
-  const choosing = useChosen("redirect", found.data?.items ?? NONE, query);
+  const choosing = useChosen("redirect", found.data?.items ?? NONE, found.data?.head ?? null, query);
   const edited = found.data?.items.find((item) => item.id === value("edit"));
   const writes = may(of, "redirect", "write");
   useCommands(`redirects ${String(writes)} ${String(showsRemoved(query))}`, () => (writes ? [
