@@ -213,7 +213,7 @@ def test_conflicts_of_several_projects_and_files_are_one_list(world: World, new_
 
 
 def test_conflicts_of_three_rounds_are_all_answered(pushed: Pushed, new_page: Opens) -> None:
-    """What the service asks for after the second choice comes after what it asked for after the first one."""
+    """The service asks for more after the second choice than after the first one: all that was chosen is sent again."""
     pushed.push("team/sale", {"shop/redirects.yaml": yaml(a="mine", b="base", c="base")})
     pushed.push("release", {"shop/redirects.yaml": yaml(a="theirs", b="base", c="base")})
     page = new_page(refused=409)
