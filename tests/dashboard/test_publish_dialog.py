@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
@@ -106,14 +106,21 @@ def test_a_draft_that_is_changed_and_then_published_is_not_called_discarded(worl
     expect(told.get_by_role("region", name="Your message")).to_contain_text("Mine")
 
 
+def press(button: Locator) -> None:
+    """Press a button with the keyboard, once it can be pressed."""
+    expect(button).to_be_enabled()
+    button.press("Enter")
+
+
 def test_the_keyboard_goes_on_after_a_publish_and_a_rollback(world: World, new_page: Opens) -> None:
     place = world.place()
     place.published("/a")
     place.add("/b")
     page = new_page()
     sign_in(page, world.user("admin"), view(place, "/draft"))
-    page.get_by_role("button", name="Publish …").press("Enter")
-    page.get_by_role("dialog").get_by_role("button", name="Publish", exact=True).press("Enter")
+    dialog = page.get_by_role("dialog")
+    press(page.get_by_role("button", name="Publish …"))
+    press(dialog.get_by_role("button", name="Publish", exact=True))
     done = page.get_by_role("button", name="Done")
     expect(done).to_be_focused()
     done.press("Enter")
@@ -121,6 +128,6 @@ def test_the_keyboard_goes_on_after_a_publish_and_a_rollback(world: World, new_p
     page.keyboard.press("Control+k")
     expect(page.get_by_role("dialog", name="Commands")).to_be_visible()
     page.goto(view(place, "/history?version=2"))
-    page.get_by_role("button", name="Roll back to this …").press("Enter")
-    page.get_by_role("dialog").get_by_role("button", name="Roll back", exact=True).press("Enter")
+    press(page.get_by_role("button", name="Roll back to this …"))
+    press(dialog.get_by_role("button", name="Roll back", exact=True))
     expect(done).to_be_focused()
