@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiFault, post } from "../api/client.ts";
+import { listen, RESUMED } from "../api/events.ts";
 import { Field, Long } from "../components/basics.tsx";
 import { faultsOf, NO_FAULTS, withoutField, type Faults } from "../state/faults.ts";
 import { P, type DraftChange, type Of, type Redirect } from "../state/project.ts";
@@ -32,7 +33,13 @@ const NOTHING_TRIED: Tried = { answers: [], faults: NO_FAULTS, failed: "" };
 export function useTrial(of: Of, urls: readonly string[], changes: readonly DraftChange[], fields: readonly string[], compares = false): Tried {
   const [tried, setTried] = useState(NOTHING_TRIED);
   const key = JSON.stringify([urls, changes, compares]);
+  const [turn, setTurn] = useState(0); // of the same question, which did not reach the service
+  useEffect(() => listen(({ type }) => {
+    if (type === RESUMED && lost.current) setTurn((before) => before + 1);
+  }), []);
+  const lost = useRef(false);
   useEffect(() => {
+    lost.current = false;
     if (changes.length === 0) {
       setTried(NOTHING_TRIED);
       return;
@@ -46,6 +53,7 @@ export function useTrial(of: Of, urls: readonly string[], changes: readonly Draf
         setTried({ answers, faults: found.problems ? faultsOf({ problems: found.problems }, fields) : NO_FAULTS, failed: "" });
       }, (ex: unknown) => {
         if (abort.signal.aborted) return;
+        lost.current = ex instanceof ApiFault && ex.status === 0;
         const faults = ex instanceof ApiFault && ex.problems.length > 0 ? faultsOf(ex, fields) : NO_FAULTS;
         setTried({ answers: [], faults, failed: Object.keys(faults.fields).length > 0 ? faults.text : (ex as Error).message });
       });
@@ -54,7 +62,7 @@ export function useTrial(of: Of, urls: readonly string[], changes: readonly Draf
       clearTimeout(timer);
       abort.abort();
     };
-  }, [key]);
+  }, [key, turn]);
   return tried;
 }
 
