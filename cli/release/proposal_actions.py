@@ -38,10 +38,10 @@ from gitstore.comparison.descriptions import count_text
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import Conflicts, NotFound
 from gitstore.git.repository import Author
-from gitstore.layout import BRANCH_PREFIX, CommitId, proposal_id
+from gitstore.layout import BRANCH_PREFIX, proposal_id
 from gitstore.merge.choices import Choice, key_of
 from gitstore.proposals.branches import UpdateRequest
-from gitstore.proposals.proposal import Proposal
+from gitstore.proposals.proposal import Proposal, require_intact
 from gitstore.proposals.publishing import BESIDE, MergeRequest, MergeResult
 from gitstore.proposals.report import ProposalReport
 from gitstore.publish.approval import read_reason
@@ -97,18 +97,18 @@ def update(
     found, author = find_proposal(store, namespace, proposal), author_of(username, data, database)
     permit = partial(_write_scope, namespace, found, username, data, database)
     if take:
-        new, count = _resolve(store, namespace, found, author, head, take, permit)
+        updated, count = _resolve(store, namespace, found, author, head, take, permit)
     else:
-        new, count = store.proposals.update(namespace, UpdateRequest(found.id, author, permit(())[0], head)), 0
-    print_lines(new)
+        updated, count = store.proposals.update(namespace, UpdateRequest(found.id, author, permit(())[0], head)), 0
+    print_lines(require_intact(updated)[1])
     resolved = f"; {count_noun(count, 'conflict')} resolved" if count else ""
     print_notes(f"Merged release into {found.branch}{resolved}.")
 
 
 def _resolve(
     store: Store, namespace: str, found: Proposal, author: Author, head: str, side: str, permit: _Permit
-) -> tuple[CommitId, int]:
-    """Update with a choice of the side for each conflict; return the new head and their number.
+) -> tuple[Proposal, int]:
+    """Update with a choice of the side for each conflict; return the proposal then, and their number.
 
     Some conflicts only come up when others are resolved, so the choices grow until none comes up.
     """
@@ -118,14 +118,14 @@ def _resolve(
     while True:
         scope, _ = permit(choices)
         try:
-            new = store.proposals.update(namespace, UpdateRequest(found.id, author, scope, *seen, tuple(choices)))
+            updated = store.proposals.update(namespace, UpdateRequest(found.id, author, scope, *seen, tuple(choices)))
         except Conflicts as ex:
             further = [each for each in (_choice(each, side) for each in ex.conflicts) if each not in choices]
             if not further:
                 raise
             choices += further
         else:
-            return new, len(choices)
+            return updated, len(choices)
 
 
 def _conflicts(report: ProposalReport) -> Iterator[Mapping[str, Any]]:

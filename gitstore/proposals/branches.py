@@ -57,8 +57,8 @@ class UpdateRequest:
     choices: Sequence[Choice] = ()
 
 
-def update_branch(compiler: Compiler, transaction: Transaction, request: UpdateRequest) -> CommitId:
-    """Merge release into the branch of a proposal, by rule, and return its new head.
+def update_branch(compiler: Compiler, transaction: Transaction, request: UpdateRequest) -> Proposal:
+    """Merge release into the branch of a proposal, by rule, and return the proposal as it is then.
 
     Raises StaleProposal or StaleVersion for other commits than those of the request, NothingToChange where the branch has all
     of release, NotFound for a choice without a conflict, Conflicts or Invalid where the merge is not complete.
@@ -79,7 +79,7 @@ def update_branch(compiler: Compiler, transaction: Transaction, request: UpdateR
     message = f"Merge release into {proposal.branch}{_resolved(len(request.choices))}\n"
     written = transaction.write_commit(root, (tip, proposal.release), request.author, message, unique=True)
     transaction.move(proposal.ref, tip, written)
-    return written
+    return read_proposal(transaction, request.id)
 
 
 def _resolved(count: int) -> str:

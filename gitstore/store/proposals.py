@@ -117,8 +117,8 @@ class Proposals(Component):
         with self._access.reading(namespace) as compiler:
             return find_gone_merge(compiler, wanted, heads)
 
-    def update(self, namespace: str, request: UpdateRequest) -> CommitId:
-        """Merge release into the branch of a proposal, its conflicts by choices; return its new head."""
+    def update(self, namespace: str, request: UpdateRequest) -> Proposal:
+        """Merge release into the branch of a proposal, its conflicts by choices; return it as it is then."""
         return self._access.write(namespace, lambda compiler, opened: branches.update_branch(compiler, opened, request))
 
     def delete(self, namespace: str, wanted: str, scope: Scope, head: str = "") -> CommitId | None:

@@ -143,16 +143,16 @@ def test_a_message_outlives_a_merge_by_someone_else(world: World, new_page: Open
     expect(dialog.get_by_label("Message")).to_have_value("Mine, for the sale")
     one_stream(world)
     place.root.ask("POST", f"{place.space}/proposal/{made['id']}/merge", 200, json={"message": "Theirs"})
-    told = page.get_by_role("dialog", name="This proposal is merged")
-    expect(told.get_by_role("alert")).to_contain_text("Merged as publish 2 of shop by e2e")
-    expect(told.get_by_role("region", name="Your message")).to_contain_text("Mine, for the sale")
-    expect(told.get_by_role("heading", name="This proposal is merged")).to_be_focused()
+    ended = page.get_by_role("dialog", name="This proposal is merged")
+    expect(ended.get_by_role("alert")).to_contain_text("Merged as publish 2 of shop by e2e")
+    expect(ended.get_by_role("region", name="Your message")).to_contain_text("Mine, for the sale")
+    expect(ended.get_by_role("heading", name="This proposal is merged")).to_be_focused()
     assert violations(page) == []
     with page.expect_response(lambda answer: answer.status == 404 and answer.url.endswith(made["id"])):
         say_on_another(place)
     expect(page.get_by_text("Merged as publish 2 of shop by e2e")).to_have_count(2)  # on the page, too
-    expect(told.get_by_role("region", name="Your message")).to_contain_text("Mine, for the sale")
-    told.get_by_role("button", name="Close", exact=True).last.click()
+    expect(ended.get_by_role("region", name="Your message")).to_contain_text("Mine, for the sale")
+    ended.get_by_role("button", name="Close", exact=True).last.click()
     expect(page.get_by_role("heading", name="This proposal is merged")).to_be_visible()
 
 

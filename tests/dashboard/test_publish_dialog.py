@@ -8,9 +8,18 @@ from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
 from tests.dashboard.test_pages import violations
 from tests.dashboard.test_tabs import one_stream
-from tests.e2e.world import World
+from tests.e2e.world import Place, World
 
 Opens = Callable[..., Page]
+
+
+def begin_publish(world: World, page: Page, place: Place, message: str) -> Locator:
+    """Open the dialog for the draft of a project, and type a message; return the dialog."""
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Publish …").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Message").fill(message)
+    return dialog
 
 
 def test_who_was_overtaken_by_another_publish_of_the_draft_is_told_so_and_keeps_the_message(
@@ -19,18 +28,17 @@ def test_who_was_overtaken_by_another_publish_of_the_draft_is_told_so_and_keeps_
     place = world.place()
     place.add("/a")
     page = new_page()
-    sign_in(page, world.user("admin"), view(place, "/draft"))
-    page.get_by_role("button", name="Publish …").click()
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Message").fill("Mine, for the sale")
+    begin_publish(world, page, place, "Mine, for the sale")
     one_stream(world)
     place.publish(message="Theirs, by Robin")
-    told = page.get_by_role("dialog", name="Already published")
-    expect(told.get_by_role("alert")).to_contain_text("e2e has published this draft as publish 2: Theirs, by Robin")
-    expect(told.get_by_role("region", name="Your message")).to_contain_text("Mine, for the sale")
-    expect(told.get_by_role("heading", name="Already published")).to_be_focused()
+    overtaken = page.get_by_role("dialog", name="Already published")
+    expect(overtaken.get_by_role("alert")).to_contain_text(
+        "e2e has published this draft as publish 2: Theirs, by Robin"
+    )
+    expect(overtaken.get_by_role("region", name="Your message")).to_contain_text("Mine, for the sale")
+    expect(overtaken.get_by_role("heading", name="Already published")).to_be_focused()
     assert violations(page) == []
-    told.get_by_role("button", name="Close", exact=True).last.click()
+    overtaken.get_by_role("button", name="Close", exact=True).last.click()
     expect(page.get_by_text("No draft is open")).to_be_visible()
 
 
@@ -38,10 +46,7 @@ def test_an_answer_with_the_publish_of_someone_else_is_not_taken_for_ones_own(wo
     place = world.place()
     place.add("/a")
     page = new_page()
-    sign_in(page, world.user("admin"), view(place, "/draft"))
-    page.get_by_role("button", name="Publish …").click()
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Message").fill("Mine, for the sale")
+    dialog = begin_publish(world, page, place, "Mine, for the sale")
 
     def overtake(route: Route) -> None:
         place.publish(message="Theirs, by Robin")
@@ -49,19 +54,18 @@ def test_an_answer_with_the_publish_of_someone_else_is_not_taken_for_ones_own(wo
 
     page.route("**/publish?*", overtake)
     dialog.get_by_role("button", name="Publish", exact=True).click()
-    told = page.get_by_role("dialog", name="Already published")
-    expect(told.get_by_role("alert")).to_contain_text("e2e has published this draft as publish 2: Theirs, by Robin")
-    expect(told.get_by_role("region", name="Your message")).to_contain_text("Mine, for the sale")
+    overtaken = page.get_by_role("dialog", name="Already published")
+    expect(overtaken.get_by_role("alert")).to_contain_text(
+        "e2e has published this draft as publish 2: Theirs, by Robin"
+    )
+    expect(overtaken.get_by_role("region", name="Your message")).to_contain_text("Mine, for the sale")
 
 
 def test_ones_own_publish_whose_answer_was_lost_is_ones_own(world: World, new_page: Opens) -> None:
     place = world.place()
     place.add("/a")
     page = new_page(refused=502)
-    sign_in(page, world.user("admin"), view(place, "/draft"))
-    page.get_by_role("button", name="Publish …").click()
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Message").fill("For the sale")
+    dialog = begin_publish(world, page, place, "For the sale")
 
     def lose(route: Route) -> None:
         route.fetch()
@@ -78,10 +82,7 @@ def test_a_draft_that_is_discarded_while_one_publishes_is_told_so(world: World, 
     place = world.place()
     place.add("/a")
     page = new_page()
-    sign_in(page, world.user("admin"), view(place, "/draft"))
-    page.get_by_role("button", name="Publish …").click()
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Message").fill("Mine")
+    dialog = begin_publish(world, page, place, "Mine")
     one_stream(world)
     place.ask("DELETE", "/draft", 204)
     expect(dialog.get_by_role("alert")).to_contain_text("The draft has ended: somebody has discarded it, or")
@@ -93,17 +94,16 @@ def test_a_draft_that_is_changed_and_then_published_is_not_called_discarded(worl
     place = world.place()
     place.add("/a")
     page = new_page()
-    sign_in(page, world.user("admin"), view(place, "/draft"))
-    page.get_by_role("button", name="Publish …").click()
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Message").fill("Mine")
+    dialog = begin_publish(world, page, place, "Mine")
     one_stream(world)
     place.add("/b")
     expect(dialog.get_by_role("alert")).to_contain_text("Somebody has changed the draft")
     place.publish(message="Theirs, by Robin")
-    told = page.get_by_role("dialog", name="Already published")
-    expect(told.get_by_role("alert")).to_contain_text("e2e has published this draft as publish 2: Theirs, by Robin")
-    expect(told.get_by_role("region", name="Your message")).to_contain_text("Mine")
+    overtaken = page.get_by_role("dialog", name="Already published")
+    expect(overtaken.get_by_role("alert")).to_contain_text(
+        "e2e has published this draft as publish 2: Theirs, by Robin"
+    )
+    expect(overtaken.get_by_role("region", name="Your message")).to_contain_text("Mine")
 
 
 def press(button: Locator) -> None:

@@ -693,11 +693,11 @@ def test_the_audit_log_is_filtered_by_the_address_also_after_back(world: World, 
     assert f"actor={user}" in page.url
     row = page.locator("tbody tr").filter(has_text=f"{user} signed in with a password")
     expect(row.get_by_text("127.0.0.1")).to_be_visible()
-    told = row.locator("time")
-    assert told.inner_text() == told.evaluate(
+    time = row.locator("time")
+    assert time.inner_text() == time.evaluate(
         "(each) => new Date(each.dateTime).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' })"
     )
-    expect(told).to_have_attribute("title", re.compile(r"GMT\+5:30"))
+    expect(time).to_have_attribute("title", re.compile(r"GMT\+5:30"))
     raw = row.get_by_role("listitem").filter(has_text=re.compile(f"^event {AuditEvent.LOGIN}$"))
     expect(raw).to_be_hidden()
     row.get_by_text("Details").click()

@@ -162,8 +162,7 @@ class ProposalUpdate:
         require_choices(principal_of(req), namespace, choices)
         request = UpdateRequest(id, author_of(req), scope, body.get("head", ""), body.get("release", ""), choices)
         with _redact_errors(req, namespace):
-            await run_in_process(self._store.proposals.update, namespace, request)
-        updated = await read_visible(req, self._store, self._reviews, namespace, id)
+            updated: Proposal = await run_in_process(self._store.proposals.update, namespace, request)
         resp.media = await _show(req, self._store, self._reviews, self._stale_days, namespace, updated)
 
 

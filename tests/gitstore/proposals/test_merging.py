@@ -411,7 +411,9 @@ def test_release_is_merged_into_the_branch(two: Place) -> None:
     with pytest.raises(NothingToChange):
         two.store.proposals.update(SPACE, UpdateRequest(_id("sale"), BOB, ALL))
     two.publish(put(redirect("/b", "/theirs")))
-    new = two.store.proposals.update(SPACE, UpdateRequest(_id("sale"), BOB, ALL, head))
+    updated = two.store.proposals.update(SPACE, UpdateRequest(_id("sale"), BOB, ALL, head))
+    assert updated == two.store.proposals.read(SPACE, _id("sale")), "it is shown as it is then, whatever becomes of it"
+    new = updated.head
     assert two.git("rev-list", "--parents", "-1", "sale").split() == [new, head, two.tip]
     assert two.git("diff", "--name-only", "release", "sale").split() == ["README.md", "shop/redirects.yaml"]
     records = [each.wire() for each in two.store.revisions.records(SPACE, SHOP, Kind.REDIRECTS, "sale")]

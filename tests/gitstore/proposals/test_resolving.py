@@ -16,6 +16,7 @@ from gitstore.layout import CommitId, proposal_id
 from gitstore.merge.choices import Choice, key_of
 from gitstore.merge.resolving import ResolveRequest
 from gitstore.proposals.branches import UpdateRequest
+from gitstore.proposals.proposal import require_intact
 from tests.gitstore.fixtures import BOB, MAIN, SHOP, SPACE, Place, create_place, put, redirect, yaml
 from tests.gitstore.merge.test_resolving import OTHER, decided, fields_of, naive, side
 from tests.gitstore.proposals.branches import ALL, merge, propose, report
@@ -51,7 +52,9 @@ def choice(conflict: Conflict, take: str, value: Any = None) -> Choice:
 
 def update(place: Place, *choices: Choice, branch: str = "sale", head: str = "", release: str = "") -> CommitId:
     wanted = proposal_id(f"refs/heads/{branch}")
-    return place.store.proposals.update(SPACE, UpdateRequest(wanted, BOB, ALL, head, release, choices))
+    return require_intact(place.store.proposals.update(SPACE, UpdateRequest(wanted, BOB, ALL, head, release, choices)))[
+        1
+    ]
 
 
 def targets(place: Place, project: str, at: str) -> dict[str, str]:
