@@ -85,10 +85,8 @@ def test_who_may_do_everything_in_one_namespace_is_offered_no_settings_of_the_se
     world: World, new_page: Opens
 ) -> None:
     namespace = world.namespace()
-    grants = [{"namespace": namespace, "project": "*", "resource": "*", "action": "*"}]
-    world.person("admin").ask("POST", "/api/roles", 201, json={"name": namespace, "grants": grants})
     page = new_page()
-    sign_in(page, world.user(namespace), "/dashboard/settings/namespaces")
+    sign_in(page, world.owner(namespace), "/dashboard/settings/namespaces")
     expect(page.get_by_role("link", name=namespace)).to_be_visible()
     tabs = page.get_by_role("navigation", name="Settings").get_by_role("link")
     assert tabs.all_inner_texts() == ["Namespaces", "Webhooks", "API reference", "Your account"]

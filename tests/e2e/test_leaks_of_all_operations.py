@@ -23,7 +23,6 @@ _KEEPS_NOTHING = {
 _HAS_NO_TEXT = {
     "POST /api/me/token/{id}/rotate",
     "POST /api/token/{id}/rotate",
-    "POST /api/namespace/{namespace}/proposal/{id}/update",
     "POST /api/namespace/{namespace}/project/{project}/draft/revert",
 }
 # Tests of their own: rows of a file, what Git sends, a signed token of the provider, and what a host signs.

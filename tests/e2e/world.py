@@ -61,6 +61,12 @@ class World:
         with hashing_remembered():
             return self.services.accounts.create(OPERATOR, new).username
 
+    def owner(self, namespace: str) -> str:
+        """Return the name of a new account that may do everything in one namespace, and hears of no other."""
+        grants = [{"namespace": namespace, "project": "*", "resource": "*", "action": "*"}]
+        self.person("admin").ask("POST", "/api/roles", 201, json={"name": namespace, "grants": grants})
+        return self.user(namespace)
+
     def session(self, name: str) -> dict[str, Any]:
         """Return the tokens of a new session, created by HTTP."""
         body = {"username": name, "password": PASSWORD}

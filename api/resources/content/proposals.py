@@ -155,10 +155,11 @@ class ProposalUpdate:
     @any_principal
     async def on_post(self, req: Request, resp: Response, namespace: str, id: str) -> None:
         """Merge release into the branch by rule and choices, as one commit with two parents; respond with the proposal then."""
-        found = await read_visible(req, self._store, self._reviews, namespace, id)
-        scope = _require_writable(req, namespace, found)
+        require_namespace(principal_of(req), namespace)
         body = await read_optional_content(req, "proposal-update", self._limit)
         choices = load_choices(body.get("choices", ()))
+        found = await read_visible(req, self._store, self._reviews, namespace, id)
+        scope = _require_writable(req, namespace, found)
         require_choices(principal_of(req), namespace, choices)
         request = UpdateRequest(id, author_of(req), scope, body.get("head", ""), body.get("release", ""), choices)
         with _redact_errors(req, namespace):
