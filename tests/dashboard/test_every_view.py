@@ -81,13 +81,13 @@ def test_every_state_is_read_by_axe_in_both_schemes_and_fits_any_width(
     world: World, new_page: Opens, hostile: Hostile, part: int
 ) -> None:
     page = new_page(refused=401)  # of the session that ends; a report of the policy, which forbids scripts, fails it
-    _look(page, "light", WIDTHS[0])
+    look(page, "light", WIDTHS[0])
     sign_in(page, world.user("admin"))
     found: dict[str, object] = {}
     for state in STATES[part::PARTS]:
         show(page, state, hostile.ids)
-        found[state.name] = _faults(page)
-        _look(page, "light", WIDTHS[0])
+        found[state.name] = faults_of(page)
+        look(page, "light", WIDTHS[0])
     assert {name: faults for name, faults in found.items() if faults} == {}
 
 
@@ -96,22 +96,22 @@ def test_a_page_without_a_session_is_read_by_axe_and_fits_any_width(new_page: Op
     page = new_page()
     page.goto(path)
     expect(page).to_have_title(re.compile(wanted))
-    assert _faults(page) == []
+    assert faults_of(page) == []
 
 
-def _look(page: Page, scheme: str, width: int) -> None:
+def look(page: Page, scheme: str, width: int) -> None:
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # light or dark
     page.set_viewport_size({"width": width, "height": 512})
 
 
-def _faults(page: Page) -> list[str]:
+def faults_of(page: Page) -> list[str]:
     """Return the faults of a page in both schemes and in any width."""
     faults = [] if page.locator("img[src=x], main b, main script").count() == 0 else ["has markup of a text"]
     faults += [f"not isolated: {each}" for each in page.evaluate(UNBOUND)]
-    _look(page, "light", WIDTHS[0])
+    look(page, "light", WIDTHS[0])
     faults += violations(page)
     for width in WIDTHS:
-        _look(page, "dark", width)
+        look(page, "dark", width)
         faults += [f"too wide at {width}: {each}" for each in page.evaluate(TOO_WIDE)]
     return faults + violations(page)
 
@@ -140,7 +140,7 @@ def test_a_box_that_is_not_checked_is_seen_in_both_schemes(world: World, new_pag
     sign_in(page, world.user("admin"), "/dashboard/settings/users?edit=new")
     box = page.get_by_label("publisher")
     for scheme in ("light", "dark"):
-        _look(page, scheme, WIDTHS[0])
+        look(page, scheme, WIDTHS[0])
         edge, ground = (
             [
                 float(each)
