@@ -11,6 +11,7 @@ from content.records.vocabulary import Kind
 from gitstore.comparison.file_changes import FileChange, file_changes
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import changes_between
+from gitstore.compiled.validation.subjects import Subject, find_subjects
 from gitstore.drafts.drafts import project_tree
 from gitstore.drafts.revisions import require_readable
 from gitstore.errors import Broken, Invalid
@@ -24,6 +25,7 @@ from gitstore.publish.authorship import ReviewSubject, read_branch_subject
 from gitstore.publish.code_owners import find_code_owners
 from gitstore.publish.gate import find_blocking_problems
 
+MOST_PROBLEMS = 1000  # of a project that are shown
 _MESSAGE = 10_000  # characters
 _SUBJECT = 200  # characters
 _NEWEST = 50  # commits that are shown
@@ -43,7 +45,8 @@ class ProposalState(StrEnum):
 class ProjectReport:
     """The part of a proposal in one project, compared with its base; the conflicts are with release.
 
-    `counts` is None where a changed file cannot be read: its rules would be counted as removed.
+    `counts` is None where a changed file cannot be read: its rules would be counted as removed. `subjects` are those of the
+    first problems, where they were looked for.
     """
 
     name: str
@@ -53,6 +56,7 @@ class ProjectReport:
     problems: Sequence[Problem]
     conflicts: Sequence[dict[str, object]]
     review_subject: ReviewSubject
+    subjects: Sequence[Subject | None] = ()
 
 
 class ProposedCommit(NamedTuple):
@@ -105,6 +109,13 @@ def report_proposal(compiler: Compiler, proposal: Proposal) -> ProposalReport:
         return _report(compiler, proposal, Ends(proposal.base, proposal.release, proposal.head))
     except (Broken, Invalid) as ex:
         return _without_content(proposal, str(ex))
+
+
+def with_subjects(compiler: Compiler, proposal: Proposal, report: ProjectReport) -> ProjectReport:
+    """Return the report on a project with the subjects of its first problems."""
+    problems = report.problems[:MOST_PROBLEMS]
+    tree = project_tree(compiler.repository, proposal.head, report.name) if problems and proposal.head else None
+    return replace(report, subjects=find_subjects(compiler.snapshot(report.name, tree), problems)) if tree else report
 
 
 def _without_content(proposal: Proposal, fault: str) -> ProposalReport:

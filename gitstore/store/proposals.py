@@ -23,7 +23,7 @@ from gitstore.proposals.publishing import (
     merge_into_release,
     no_project_verdicts,
 )
-from gitstore.proposals.report import ProposalReport, report_proposal
+from gitstore.proposals.report import ProposalReport, report_proposal, with_subjects
 from gitstore.pushes.push import Scope
 from gitstore.store.access import Component, StoreAccess
 from gitstore.store.publishes import Publishes
@@ -73,11 +73,14 @@ class Proposals(Component):
         return found
 
     def report_with_texts(self, namespace: str, proposal: Proposal) -> ProposalReport:
-        """Return the report on a proposal with the texts of its files in conflict, which is not cached."""
+        """Return the report on a proposal with the texts of its files in conflict and the subjects of its problems, which are not cached."""
         [found] = self.reports(namespace, [proposal])
         with self._access.reading(namespace) as compiler:
             texts = FileTexts(compiler.repository)
-            projects = [replace(each, conflicts=texts.add(each.name, each.conflicts)) for each in found.projects]
+            projects = [
+                replace(with_subjects(compiler, proposal, each), conflicts=texts.add(each.name, each.conflicts))
+                for each in found.projects
+            ]
         return replace(found, projects=projects)
 
     def identities(

@@ -20,6 +20,7 @@ from gitstore.compiled.segments.changes import ChangesByKind, changes_between
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.compiled.validation.snapshot_rules import SnapshotRules
+from gitstore.compiled.validation.subjects import Subject, find_subjects
 from gitstore.drafts.draft_changes import NO_CHANGES, draft_changes
 from gitstore.drafts.edits import Edit, Put
 from gitstore.drafts.listing import EVERYTHING, DraftView, Query, find_all
@@ -76,6 +77,13 @@ class Revisions(Component):
             tree = self._state(compiler, project, at, draft).tree
             over_budget = find_budget_problems(None, compiler.snapshot(project, tree), self._access.limits)
             return [*(problem.as_warning() for problem in over_budget), *compiler.lint(project, tree)]
+
+    def subjects(
+        self, namespace: str, project: str, tree: TreeId, problems: Sequence[Problem]
+    ) -> Sequence[Subject | None]:
+        """Return the subject of each problem of a state, the rule or test that has it; None where it has none."""
+        with self._access.reading(namespace) as compiler:
+            return find_subjects(compiler.snapshot(project, tree), problems)
 
     def records(
         self,

@@ -51,6 +51,6 @@ def test_changes_of_a_draft_are_searched_and_filtered_and_a_problem_leads_to_its
     assert violations(page) == []
     page.reload()
     expect(changes).to_have_count(1)
-    page.get_by_role("region", name="Problems").get_by_role("link", name="/chained").click()
+    page.get_by_role("region", name="Problems").get_by_role("link", name="/chained", exact=True).click()
     expect(changes).to_have_count(1)
     expect(changes).to_contain_text("/118")

@@ -145,3 +145,19 @@ def test_the_impact_claims_no_more_than_is_known(world: World, new_page: Opens) 
     expect(impact).to_contain_text("At least 120 requests are answered in another way")
     expect(impact).to_contain_text("only examples are known")
     assert violations(page) == []
+
+
+def test_a_failing_test_of_a_proposal_leads_to_what_its_url_gets_in_the_branch(world: World, new_page: Opens) -> None:
+    place = world.place()
+    keep_tests(place, ("/a", 404))
+    place.publish()
+    place.add("/a")
+    body = {"branch": "team/tests", "project": place.project}
+    made = place.root.ask("POST", f"{place.space}/proposals", 201, json=body).json()["id"]
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/proposal/{place.namespace}/{made}")
+    page.get_by_role("region", name="Problems of shop").get_by_role("link", name="Show what it gets").click()
+    expect(page.get_by_label("URLs or paths, one per line")).to_have_value("/a")
+    results = page.get_by_role("region", name="Results")
+    expect(results).to_contain_text("301")  # release has no such rule
+    expect(results).to_contain_text("shop/redirects.yaml")

@@ -4,14 +4,13 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from api.http.response import json_views
-from api.http.response.redaction import redact_conflicts, redact_problems
+from api.http.response.redaction import redact_conflicts, show_problems
 from content.records.vocabulary import Kind
 from gitstore.history.messages import signature
 from gitstore.proposals.publishing import MergeResult
-from gitstore.proposals.report import ProjectReport, ProposalReport, ProposedCommit
+from gitstore.proposals.report import MOST_PROBLEMS, ProjectReport, ProposalReport, ProposedCommit
 from gitstore.upstream.followed_branches import FollowedBranch
 
-_MOST_PROBLEMS = 1000
 Sources = Mapping[str, FollowedBranch]
 """The branches of the upstream that proposals follow, by their refs here."""
 _NO_SOURCES: Sources = {}
@@ -100,11 +99,10 @@ def _project_summary(found: ProjectReport) -> dict[str, Any]:
 
 
 def _project(found: ProjectReport, readable: Collection[Kind]) -> dict[str, Any]:
-    problems = redact_problems(found.problems[:_MOST_PROBLEMS], readable)
     return {
         **_project_summary(found),
         "files": json_views.files(found.files),
-        "problems": [problem.wire() for problem in problems],
+        "problems": show_problems(found.problems[:MOST_PROBLEMS], found.subjects, readable),
         "conflicts": redact_project_conflicts(found.conflicts, readable),
     }
 

@@ -1,7 +1,8 @@
 """Redaction: removal of the parts of a response that the caller may not read."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 from falcon.asgi import Response
@@ -9,6 +10,7 @@ from falcon.asgi import Response
 from content.changes.diff import item_kind
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
+from gitstore.compiled.validation.subjects import Subject
 from gitstore.layout import PROJECT_FILE
 
 _WITHHELD: dict[str, Any] = {"base": None, "release": None, "draft": None, "withheld": True}
@@ -27,6 +29,17 @@ def redact_problems(problems: Iterable[Problem], readable: Collection[Kind]) -> 
     can_read_all = all(kind in readable for kind in Kind)
     return [
         each if can_read_all or each.file.endswith(f"/{PROJECT_FILE}") else _redact_message(each) for each in problems
+    ]
+
+
+def show_problems(
+    problems: Sequence[Problem], subjects: Sequence[Subject | None], readable: Collection[Kind]
+) -> list[dict[str, object]]:
+    """Return the JSON of problems, each with its subject if it is known and the caller may read every kind."""
+    shown = subjects if all(kind in readable for kind in Kind) else ()
+    return [
+        {**problem.wire(), **(subject.wire() if subject else {})}
+        for problem, subject in zip_longest(redact_problems(problems, readable), shown)
     ]
 
 

@@ -13,7 +13,7 @@ from api.http.request.parameters import read_commit, read_draft_name, read_windo
 from api.http.request.record_query import read_change_query
 from api.http.response import json_views
 from api.http.response.paging import write_window
-from api.http.response.redaction import redact_conflicts, redact_problems
+from api.http.response.redaction import redact_conflicts, show_problems
 from api.resources.content.draft_edits import check_records, read_edits, unknown_record
 from api.reviews import review_json
 from api.reviews.reviewing import Reviews
@@ -80,10 +80,12 @@ class DraftResource:
         caller, key = as_principal(principal_of(req)), DraftKey(namespace, *name)
         review = await run_in_thread(self._reviews.find_review, key, report.review_subject, caller)
         pull = await run_in_thread(self._pulls.find, namespace, name)
-        readable = readable_kinds(req, namespace, project)
+        readable, problems = readable_kinds(req, namespace, project), _first_problems(report.problems)
+        find, tree = self._store.revisions.subjects, report.state.tree
+        subjects = await run_in_thread(find, namespace, project, tree, problems) if problems and tree else ()
         resp.media = {
             **json_views.draft(name.draft, report),
-            "problems": [problem.wire() for problem in redact_problems(_first_problems(report.problems), readable)],
+            "problems": show_problems(problems, subjects, readable),
             "conflicts": redact_conflicts(report.conflicts, readable),
             "review": review_json.review(review) if review else None,
             "pullRequest": show_pull(pull),

@@ -31,6 +31,8 @@ interface ChangeProps {
   actions?: ComponentChildren;
   /** Below it, such as its comments. */
   children?: ComponentChildren;
+  /** The id of its element, to which links on the page lead. */
+  anchor?: string;
 }
 
 const WORDS: Record<string, Record<string, string>> = { status: CODES, type: TYPE_NAMES, contentType: { TEXT_PLAIN: "Plain text" } };
@@ -38,13 +40,13 @@ const WORDS: Record<string, Record<string, string>> = { status: CODES, type: TYP
 /** Return the value of a field as the tables show it: a status as its number. */
 export const worded = (field: string, value: unknown): unknown => WORDS[field]?.[String(value)] ?? value;
 
-export function ChangeCard({ change, before, actions, children }: ChangeProps): JSX.Element {
+export function ChangeCard({ change, before, actions, children, anchor }: ChangeProps): JSX.Element {
   const [tone, sign] = SIGNS[change.change] ?? ["quiet", change.change];
   const name = change.source ?? change.path ?? change.id;
   // A new one is named in the head already, and a removed one too.
   const fields = Object.entries(change.fields as Record<string, Pair>).filter(([field]) => change.change === "changed" || !["source", "path"].includes(field));
   return (
-    <li class={`change ${change.change}`}>
+    <li class={`change ${change.change}`} id={anchor} tabIndex={anchor ? -1 : undefined}>
       <header>{before}<Badge tone={tone}>{sign}</Badge>{change.kind === "page" && <Badge>Page</Badge>}<span class="name"><Long text={name} regex={change.kind === "redirect" && isRegex(change.type)} copy /></span>{actions}</header>
       <dl>
         {fields.map(([field, pair]) => (
@@ -59,7 +61,8 @@ export function ChangeCard({ change, before, actions, children }: ChangeProps): 
   );
 }
 
-const STEP = 500; // changes of a comparison that are shown at once
+/** The changes of a comparison that are shown at once. */
+export const STEP = 500;
 
 /** The changes of a comparison; `card` shows one with what can be done with it. */
 export function ChangeList({ items, card }: { items: readonly Change[]; card?: (change: Change) => JSX.Element }): JSX.Element {
@@ -87,7 +90,7 @@ export function Counts({ counts, files = [] }: { counts: Schemas["changeCounts"]
 }
 
 /** A problem, and the rule that has it where that is told. Without a file, its line is that of a file to import. */
-type Finding = Omit<Problem, "pointer"> & { source?: string; path?: string };
+type Finding = Omit<Problem, "pointer">;
 
 /** What tells a finding apart from others: its rule is where it is. */
 const placeOf = ({ code, file, line }: { code: string; file?: string; line?: number }): string => `${code} ${file ?? ""} ${line ?? 0}`;
@@ -98,22 +101,36 @@ interface ProblemsProps {
   title?: string;
   /** What the shown changes cause: those among the problems are marked. */
   impact?: Impact | null | undefined;
-  /** The draft that has them: a failing test leads to the tests there, a rule to its change. */
+  /** The draft that has them: a failing test leads to the tests there, a rule to its change or its form. */
   of?: Of;
+  /** Elsewhere, what a finding leads to: its rule, or the answer in the place of the one that its test expects. */
+  lead?: (each: Finding) => string | undefined;
 }
 
-export function Problems({ items, total = items.length, title = "Problems", impact, of }: ProblemsProps): JSX.Element | null {
+/** The address of a rule or page in its list: its form if it is a record of the draft, else where it is searched. */
+export const recordPath = (of: Of, { kind, id = "" }: { kind?: string | undefined; id?: string }, q = ""): string => viewPath(of, kind === "page" ? "pages" : "", q ? { q } : { edit: id });
+
+export function Problems({ items, total = items.length, title = "Problems", impact, of, lead }: ProblemsProps): JSX.Element | null {
   if (!items.length) return null;
   const brought = new Map(impact?.appears.items.map((each) => [placeOf(each), each.source ?? each.path]));
   const name = (each: Finding): string => each.source ?? each.path ?? brought.get(placeOf(each)) ?? "";
+  const goal = (each: Finding): string | undefined => lead?.(each) ?? (!of ? undefined
+    : each.code === "test_failed" ? viewPath(of, "test", { failing: String(each.line ?? 0) })
+    : brought.has(placeOf(each)) ? viewPath(of, "draft", { q: name(each) }) : each.id && recordPath(of, each));
+  const link = (each: Finding): JSX.Element | null => {
+    const href = each.code === "test_failed" ? undefined : goal(each);
+    if (!name(each)) return null;
+    return href ? <a href={href}><Long text={name(each)} /></a> : <Long text={name(each)} />;
+  };
   return (
     <section class="panel" aria-label={title}>
       <h2>{title} <Badge tone={items.some((each) => each.severity === "error") ? "bad" : "warn"}>{total}</Badge></h2>
       <ul class="problems">
         {items.map((each, index) => (
           <li key={index}>
-            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {brought.has(placeOf(each)) && <Badge>New</Badge>} {name(each) && (of ? <a href={viewPath(of, "draft", { q: name(each) })}><Long text={name(each)} /></a> : (each.source ?? each.path) && <Long text={name(each)} />)} <bdi>{reveal(each.file ? inWords(each.message) : each.message)}</bdi>
-            {of && each.code === "test_failed" && <a href={viewPath(of, "test", { failing: String(each.line ?? 0) })}>Show the test</a>}
+            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {brought.has(placeOf(each)) && <Badge>New</Badge>} {link(each)} <bdi>{reveal(each.file ? inWords(each.message) : each.message)}</bdi>
+            {each.code === "test_failed" && goal(each) && <a href={goal(each) ?? ""}>{of ? "Show the test" : "Show what it gets"}</a>}
+            {of && each.id && brought.has(placeOf(each)) && <a href={recordPath(of, each)} aria-label={`Open ${name(each)}`}>Open</a>}
             {(each.file ?? each.line) && <code class="quiet">{each.file ? `${each.file}${each.line ? `:${each.line}` : ""}` : `line ${each.line}`}</code>}
           </li>
         ))}

@@ -11,10 +11,10 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
-import { may, mayEdit, P, projectPath, type Change } from "../state/project.ts";
+import { may, mayEdit, P, projectPath, viewPath, type Change } from "../state/project.ts";
 import { go } from "../state/router.ts";
 import { person, plural } from "../state/words.ts";
-import { ChangeCard, ChangeList, Counts, ImpactPanel, Problems } from "./changes.tsx";
+import { ChangeCard, ChangeList, Counts, ImpactPanel, Problems, recordPath, STEP } from "./changes.tsx";
 import { Conflicts, type Choice, type Conflict } from "./conflicts.tsx";
 import { Files } from "./files.tsx";
 import { Override, useUnsigned } from "./override.tsx";
@@ -210,13 +210,16 @@ function Project({ namespace, proposal, part, thread }: ProjectProps): JSX.Eleme
   // What cannot be merged is compared with the commit at which it began.
   const diff = useLoad(`${namespace} ${part.name} ${proposal.head ?? ""}`, async (signal) => (
     { head: proposal.head, ...await get(`${P}/diff`, { path: of, query: { from: "base", to, impact: true }, signal }) }));
+  const shown = new Set(diff.data?.changes.slice(0, STEP).map((each) => `${each.kind} ${each.id}`));
   return (
     <section aria-labelledby={`project-${part.name}`}>
       <h2 id={`project-${part.name}`}><a href={projectPath(namespace, part.name)}>{part.name}</a></h2>
       <p class="facts">{part.changes && <strong><Counts counts={part.changes} files={part.files} /></strong>}<ReviewBadge review={part.review} /></p>
       <Verdicts review={part.review} />
       <Owners review={part.review} />
-      <Problems items={part.problems} total={part.problemsTotal} title={`Problems of ${part.name}`} impact={diff.data?.impact} />
+      <Problems items={part.problems} total={part.problemsTotal} title={`Problems of ${part.name}`} impact={diff.data?.impact} lead={({ code, url, kind, id, source, path }) => (
+        code === "test_failed" ? url && may(of, "redirect", "read") ? viewPath(of, "test", { at: to, url }) : undefined
+        : !id ? undefined : shown.has(`${kind ?? ""} ${id}`) ? `#${anchorOf(part.name, { kind, id })}` : recordPath(of, { kind }, source ?? path))} />
       {diff.error && <Failure error={diff.error} retry={diff.reload} />}
       <div class="columns"><div>{diff.data && (diff.data.changes.length ? <ChangeList items={diff.data.changes} card={(each) => (
         <Item key={`${each.kind} ${each.id}`} namespace={namespace} id={proposal.id} head={proposal.state === "merged" ? null : diff.data?.head ?? null} project={part.name} change={each} thread={thread} />)} /> : <p class="quiet">No rule differs.</p>)}
@@ -237,6 +240,8 @@ interface ItemProps {
   thread: Thread | null;
 }
 
+const anchorOf = (project: string, { kind = "", id }: { kind?: string | undefined; id: string }): string => `${kind}-${id}-${project}`;
+
 /** A change with the comments on it. */
 function Item({ namespace, id, head, project, change, thread }: ItemProps): JSX.Element {
   const [note, setNote] = useKept(`remark ${namespace} ${id} ${project} ${change.id}`);
@@ -253,7 +258,7 @@ function Item({ namespace, id, head, project, change, thread }: ItemProps): JSX.
     toast("The comment is added.");
   });
   return (
-    <ChangeCard change={change} actions={head && mayRemark({ namespace, project }) && (
+    <ChangeCard change={change} anchor={anchorOf(project, change)} actions={head && mayRemark({ namespace, project }) && (
       <button type="button" class="button ghost small" aria-expanded={open} aria-label={`Comment on ${name}`} onClick={() => setOpen(!open)}>Comment</button>)}>
       {remarks.length > 0 && <Remarks items={remarks} />}
       {open && head && <div class="say">
