@@ -70,6 +70,11 @@ class DraftState:
     base_tree: TreeId | None
     release_tree: TreeId
 
+    @property
+    def is_alone(self) -> bool:
+        """True if nothing of the project was published since: a publish takes the draft as it is, without a conflict."""
+        return self.base_tree == self.release_tree
+
 
 def read_draft(repository: Repository, name: DraftName) -> DraftState:
     """Read the state of a draft; raises NotFound where release lacks the project, Broken for a damaged branch."""

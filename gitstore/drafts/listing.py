@@ -2,7 +2,6 @@
 
 import sys
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
@@ -18,7 +17,7 @@ from content.changes.diff import Change, ChangeType, Counts, count
 from content.records.record import Placed, Record, identity_id
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.changes import changes_between
-from gitstore.compiled.segments.columns import Columns, Flags, flags_where, intersect_flags
+from gitstore.compiled.segments.columns import Columns, Flags, intersect_flags
 from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 from gitstore.drafts.draft_changes import DraftChanges
 from gitstore.drafts.edits import etag_of
@@ -176,19 +175,30 @@ def list_changes(draft: DraftView, span: Span, query: Query = EVERYTHING) -> Cha
 
     `text` and `change` of the query filter them by the record as it is in the draft; a removed one as it was.
     """
-    kind, by_id = draft.kind, draft.changes.by_id
-    types = Counter(by_id.values())
-    counts = Counts(*(types[each] for each in ChangeType))
+    kind, changes = draft.kind, draft.changes
     touched = Query(text=query.text, change=query.change or _TOUCHED)
     page = list_items(draft, touched, span)
-    number = sum(file_view.count for file_view in _file_views(draft, Query(change=_TOUCHED)))
-    old = draft.base
-    is_repeated = old and old.has_repeated(kind, [int(each.placed.record.id, 16) for each in page.items])
-    if is_repeated or number != len(by_id):
+    if not changes.is_plain and _has_repeated(draft, page.items):
         every = changes_between(draft.base, draft.working)[kind]
         found = [each for each in every if _is_wanted(each, query)]
         return ChangePage(found[span.offset : span.offset + span.limit], len(found), count(every))
-    return ChangePage([_change_of(draft, each) for each in page.items], page.total, counts)
+    return ChangePage([_change_of(draft, each) for each in page.items], page.total, changes.counts)
+
+
+def count_changes(draft: DraftView) -> Counts:
+    """Count the changes; only where ids are in several places, records are built."""
+    return (
+        draft.changes.counts
+        if draft.changes.is_plain
+        else count(changes_between(draft.base, draft.working)[draft.kind])
+    )
+
+
+def _has_repeated(draft: DraftView, items: Sequence[DraftRecord]) -> bool:
+    """Tell whether an id is on a window of the changes, or among all of them, more than once."""
+    number = sum(file_view.count for file_view in _file_views(draft, Query(change=_TOUCHED)))
+    ids = [int(each.placed.record.id, 16) for each in items]
+    return number != sum(draft.changes.counts) or bool(draft.base and draft.base.has_repeated(draft.kind, ids))
 
 
 def _is_wanted(change: Change, query: Query) -> bool:
@@ -207,8 +217,11 @@ def _change_of(draft: DraftView, item: DraftRecord) -> Change:
 
 def find_item(draft: DraftView, record_id: str) -> DraftRecord | None:
     """Return a record of the draft, or None where no record has the id."""
-    placed = draft.working.find(draft.kind, record_id)
-    return DraftRecord(placed, draft.changes.by_id.get(int(record_id, 16))) if placed else None
+    placed, at = draft.working.find(draft.kind, record_id), draft.working.locate(draft.kind, record_id)
+    if not (placed and at):
+        return None
+    file, place = at
+    return DraftRecord(placed, draft.changes.type_at(draft.working.rule_files[draft.kind][file].path, place))
 
 
 class _FileView:
@@ -237,7 +250,7 @@ class _FileView:
         placed: Placed[Record] = Placed(
             record, snapshot.full_path(self.file.path), segment.lines[place], self._before + place
         )
-        return DraftRecord(placed, self._draft.changes.by_id.get(segment.ids[place]))
+        return DraftRecord(placed, self._draft.changes.type_at(self.file.path, place))
 
 
 def _file_views(draft: DraftView, query: Query) -> Iterator[_FileView]:
@@ -247,7 +260,7 @@ def _file_views(draft: DraftView, query: Query) -> Iterator[_FileView]:
         yield _FileView(draft, file, before, wanted)
         before += len(file.segment)
     if query.change in {"", _TOUCHED, ChangeType.REMOVED}:
-        for file, lost in draft.changes.lost:
+        for file, lost in draft.changes.lost.values():
             yield _FileView(draft, file, 0, intersect_flags(_wanted(file, query), lost), removed=True)
 
 
@@ -274,12 +287,10 @@ def _changed(file: CompiledFile, change: str, changes: DraftChanges) -> Flags | 
     if not change:
         return None
     if change == _TOUCHED:
-        touched = file.path in changes.paths
-        return flags_where(changes.by_id.__contains__, file.segment.ids) if touched else bytes(len(file.segment))
-    wanted = None if change == _UNTOUCHED else change
-    if file.path not in changes.paths:
-        return None if wanted is None else bytes(len(file.segment))
-    return flags_where(lambda number: changes.by_id.get(number) == wanted, file.segment.ids)
+        return changes.changed_flags(file)
+    if change != _UNTOUCHED:
+        return changes.flags(file, change)
+    return changes.flags(file, "") if file.path in changes.codes else None
 
 
 def _in_file_order(file_views: Sequence[_FileView], offset: int, end: int) -> Iterator[DraftRecord]:

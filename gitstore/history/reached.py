@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
+from content.cache import LruCache
 from gitstore.git.ancestry import commits_between
 from gitstore.git.atomic_io import replace_file
 from gitstore.git.lock import hold
@@ -33,6 +34,7 @@ _STEPS = ((2_048, 16), (65_536, 1_024), (1 << 24, 1 << 16))
 _MAX_UNRECORDED = 300  # commits of release that are added at once; behind more, the record is begun again
 _MAX_PUSHED = 50  # commits without a merge, pushed by plain Git, that a reader follows to a recorded one
 _PARENTS = 2
+_CACHED_BASES = 2_000
 # The number of the first publish in the record: of a record from the first commit on, and of a record that was begun again.
 _FIRST, _BEGUN_AGAIN = 0, 1
 
@@ -110,8 +112,34 @@ class _Tail:
         return _Tail(self.data[: end * _SIZE], self.start)
 
 
+_bases: LruCache[tuple[Path, CommitId, CommitId], CommitId] = LruCache(_CACHED_BASES)
+
+
 def find_base(repository: Repository, release: CommitId, head: CommitId) -> CommitId | None:
-    """Return the best common ancestor of release and a draft, or None for unrelated histories."""
+    """Return the best common ancestor of release and a draft, or None for unrelated histories.
+
+    After an edit, only its commit is read: what begins from an earlier head that is not on release has the base of it.
+    """
+    key = repository.path, release, head
+    found = _bases.find(key) or _find_earlier(repository, release, head) or _find_base(repository, release, head)
+    return _bases.put(key, found) if found else None
+
+
+def _find_earlier(repository: Repository, release: CommitId, head: CommitId) -> CommitId | None:
+    """Return the base of an earlier head of a draft, where that is known and no merge is in between."""
+    commit = head
+    for _ in range(_STEPS[0][1]):
+        parents = repository.commit(commit).parents
+        if len(parents) != 1:
+            return None
+        commit = parents[0]
+        base = _bases.find((repository.path, release, commit))
+        if base:
+            return base if base != commit else None
+    return None
+
+
+def _find_base(repository: Repository, release: CommitId, head: CommitId) -> CommitId | None:
     for tail, most in _tails(repository, release):
         followed = _follow(repository, [head], tail, most)
         best = _best(followed.reached, tail) if followed else None
@@ -262,7 +290,7 @@ def _tails(repository: Repository, release: CommitId) -> Iterator[tuple[_Tail, i
         found, is_whole = _read(repository.path / REACHED_FILE, entries)
         tail = _up_to(repository, found, release)
         if tail:
-            yield tail, most
+            yield tail, _STEPS[-1][1] if is_whole else most
         if is_whole:
             return
 

@@ -18,8 +18,7 @@ def merge_draft(compiler: Compiler, state: DraftState, ids: Collection[str] = ()
 
     Decisions apply; with `ids`, for a publish of some changes, only those on these records.
     """
-    is_alone = state.base_tree == state.release_tree  # then no conflict was possible, so there are no decisions
-    found = () if is_alone else read_decisions(compiler.repository, state.head, state.base, ids)
+    found = () if state.is_alone else read_decisions(compiler.repository, state.head, state.base, ids)
     return merge_trees(compiler, state.name.project, trees_of(state), Decisions(found))
 
 
@@ -30,7 +29,7 @@ def trees_of(state: DraftState) -> MergeTrees:
 
 def merged_tree(compiler: Compiler, transaction: Transaction, state: DraftState, ids: Collection[str] = ()) -> TreeId:
     """Write the project's tree with the draft merged; raises Conflicts where conflicts are unresolved."""
-    if state.base_tree == state.release_tree and state.tree:
+    if state.is_alone and state.tree:
         return state.tree
     merged = merge_draft(compiler, state, ids)
     if merged.conflicts:

@@ -13,7 +13,6 @@ from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.comparison.file_changes import FileChange, file_changes
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.segments.changes import changes_between
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.drafts.draft_changes import DraftChanges, draft_changes
@@ -40,6 +39,7 @@ from gitstore.drafts.listing import (
     ItemPage,
     Query,
     Span,
+    count_changes,
     find_item,
     list_changes,
     list_items,
@@ -63,6 +63,7 @@ from gitstore.git.transaction import Transaction
 from gitstore.layout import CommitId, TreeId
 from gitstore.merge.draft_merge import merge_draft
 from gitstore.merge.file_texts import FileTexts
+from gitstore.merge.merging import MergedFiles
 from gitstore.merge.resolving import ResolveRequest, ResolveResult, resolve
 from gitstore.publish.authorship import ReviewSubject
 from gitstore.publish.code_owners import read_owned_subject
@@ -71,7 +72,8 @@ from gitstore.store.access import Component, StoreAccess
 
 _CACHED_OPEN = 500  # drafts of the overview; one is a few hundred bytes
 _CACHED_FIXES = 50_000  # of the last states; one takes some 500 bytes
-_CACHED_DRAFTS = 4  # states of drafts whose changes are cached for paging; one with 100,000 changes takes some 8 MB
+_CACHED_DRAFTS = 4  # whose reports are cached
+_CACHED_CHANGES = 16  # of kinds of records in drafts; one of 100,000 records takes some 2 MB with its snapshots
 _TRIES_WITHOUT_LOCK = 2
 
 
@@ -92,12 +94,13 @@ class Drafts(Component):
 
     def __init__(self, access: StoreAccess) -> None:
         super().__init__(access)
-        self._changes: LruCache[tuple[str, str, Kind], DraftChanges] = LruCache(_CACHED_DRAFTS)
+        self._changes: LruCache[tuple[str, DraftName, Kind], DraftChanges] = LruCache(_CACHED_CHANGES)
         self._reports: LruCache[tuple[str, DraftState], DraftReport] = LruCache(_CACHED_DRAFTS)
         self._fixes: LruCache[tuple[str, str, TreeId], Sequence[RuleFix]] = LruCache(
             _CACHED_FIXES, weigh=lambda fixes: len(fixes) + 1
         )
         self._open: LruCache[tuple[str, DraftHead, CommitId], OpenDraft] = LruCache(_CACHED_OPEN)
+        self._counts: LruCache[tuple[str, DraftState], Mapping[Kind, Counts]] = LruCache(_CACHED_OPEN)
 
     def names(self, namespace: str, project: str) -> Sequence[str]:
         """Return the names of a project's drafts."""
@@ -128,8 +131,7 @@ class Drafts(Component):
             opened = self.read_open(namespace, head)
             if opened:
                 with self._access.reading(namespace) as compiler:
-                    sides = self._states(compiler, read_draft(compiler.repository, head.name))
-                counts = {kind: count(changes) for kind, changes in changes_between(*sides).items()}
+                    counts = self._count(namespace, compiler, read_draft(compiler.repository, head.name))
                 found.append((head, opened, counts))
         return found
 
@@ -137,17 +139,19 @@ class Drafts(Component):
         """Return the changes, problems and conflicts of a draft; cached until the draft or release moves."""
         with self._access.reading(namespace) as compiler:
             state = read_draft(compiler.repository, name)
-            return self._reports.get((namespace, state), lambda: self._report(compiler, state))
+            return self._reports.get((namespace, state), lambda: self._report(namespace, compiler, state))
 
-    def _report(self, compiler: Compiler, state: DraftState) -> DraftReport:
+    def _report(self, namespace: str, compiler: Compiler, state: DraftState) -> DraftReport:
         before, working = self._states(compiler, state)
-        counts = {kind: count(changes) for kind, changes in changes_between(before, working).items()}
+        counts = self._count(namespace, compiler, state)
         under_review = read_owned_subject(compiler, state)
         files = file_changes(compiler, state.name.project, state.base_tree, state.tree)
-        try:
-            merged = merge_draft(compiler, state)
-        except Invalid as ex:
-            return DraftReport(state, counts, ex.problems, (), under_review, files)
+        merged = MergedFiles({}, ())
+        if not state.is_alone:
+            try:
+                merged = merge_draft(compiler, state)
+            except Invalid as ex:
+                return DraftReport(state, counts, ex.problems, (), under_review, files)
         over_budget = find_budget_problems(before, working, compiler.limits)
         conflicts = FileTexts(compiler.repository).add(state.name.project, merged.conflicts)
         in_files_only = bool(conflicts or over_budget)
@@ -163,9 +167,8 @@ class Drafts(Component):
     def has_record(self, namespace: str, name: DraftName, kind: Kind, record_id: str) -> bool:
         """Tell whether a draft holds or removes the record with an id."""
         with self._access.reading(namespace) as compiler:
-            before, working = self._states(compiler, read_draft(compiler.repository, name))
-            changed = {change.id for change in changes_between(before, working)[kind]}
-        return record_id in changed or working.find_record(kind, record_id) is not None
+            sides = self._states(compiler, read_draft(compiler.repository, name))
+        return any(side.locate(kind, record_id) for side in sides if side)
 
     def identities(
         self, namespace: str, name: DraftName, wanted: Collection[tuple[Kind, str]]
@@ -189,14 +192,14 @@ class Drafts(Component):
     ) -> ItemPage:
         """Return a window of the draft's records and the total of the query; no records where the caller knows the etag."""
         with self._access.reading(namespace) as compiler:
-            draft = self._draft(compiler, read_draft(compiler.repository, name), kind)
+            draft = self._draft(namespace, compiler, read_draft(compiler.repository, name), kind)
             etag = draft.window_etag(query, span)
             return ItemPage((), 0, etag, draft.head) if etag_matches(etag) else list_items(draft, query, span)
 
     def record(self, namespace: str, name: DraftName, kind: Kind, record_id: str) -> DraftRecord:
         """Read one record of a draft; NotFound where the draft has no record with this id."""
         with self._access.reading(namespace) as compiler:
-            found = find_item(self._draft(compiler, read_draft(compiler.repository, name), kind), record_id)
+            found = find_item(self._draft(namespace, compiler, read_draft(compiler.repository, name), kind), record_id)
         if found is None:
             raise NotFound(f"There is no {kind.removesuffix('s')} with the id {record_id[:40]!r} in this draft.")
         return found
@@ -342,7 +345,7 @@ class Drafts(Component):
             before = 0
             for kind in (kind for kind in Kind if kind in kinds):
                 left = Span(max(span.offset - before, 0), span.limit - len(changes))
-                found, total, counts[kind] = list_changes(self._draft(compiler, state, kind), left, query)
+                found, total, counts[kind] = list_changes(self._draft(namespace, compiler, state, kind), left, query)
                 changes += found
                 before += total
         return state, counts, changes, before
@@ -367,11 +370,20 @@ class Drafts(Component):
             raise NotFound(f"The draft {state.name.draft} has no project {state.name.project}.")
         return before, compiler.snapshot(state.name.project, state.tree)
 
-    def _draft(self, compiler: Compiler, state: DraftState, kind: Kind) -> DraftView:
+    def _draft(self, namespace: str, compiler: Compiler, state: DraftState, kind: Kind) -> DraftView:
         before, working = self._states(compiler, state)
-        key = (state.base_tree or "", working.tree, kind)
-        changes = self._changes.get(key, lambda: draft_changes(kind, before, working))
-        return DraftView(kind, before, working, changes, state.head)
+        key = (namespace, state.name, kind)
+        last = self._changes.find(key)
+        if last is None or last.working is not working or last.base is not before:
+            last = self._changes.put(key, draft_changes(kind, before, working, last))
+        return DraftView(kind, before, working, last, state.head)
+
+    def _count(self, namespace: str, compiler: Compiler, state: DraftState) -> Mapping[Kind, Counts]:
+        """Count the changes of a draft; cached until it or release moves."""
+        return self._counts.get(
+            (namespace, state),
+            lambda: {kind: count_changes(self._draft(namespace, compiler, state, kind)) for kind in Kind},
+        )
 
 
 def _replace(compiler: Compiler, transaction: Transaction, request: ReplaceRequest, author: Author) -> ReplaceResult:

@@ -17,8 +17,8 @@ from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.changes import changes_between
 from gitstore.compiled.segments.snapshot import Snapshot
-from gitstore.drafts.draft_changes import draft_changes
-from gitstore.drafts.listing import DraftView, Query, Span, list_changes, list_items
+from gitstore.drafts.draft_changes import DraftChanges, draft_changes
+from gitstore.drafts.listing import DraftView, Query, Span, count_changes, find_item, list_changes, list_items
 from gitstore.yamlfiles.dump import new_file
 from tests.gitstore.fixtures import SHOP, SPACE, create_place, page, redirect
 from tests.gitstore.folders import Folder
@@ -76,15 +76,44 @@ def test_changes_of_a_draft_are_those_of_a_naive_walk(states: list[dict[str, byt
         base, working = Folder(old).snapshot, Folder(new).snapshot
         expected = naive_changes(kind, base, working)
         assert {each.identity: each for each in changes_between(base, working)[kind]} == expected
-        draft = DraftView(kind, base, working, draft_changes(kind, base, working))
-        found = list_changes(draft, Span(0, 99))
-        assert {each.identity: each for each in found.changes} == expected
-        assert found.counts == count(expected.values())
-        shown = {(item.placed.record.identity, item.change) for item in list_items(draft, Query(), Span(0, 99)).items}
-        present = {placed.record.identity for placed in working.placed(kind)}
-        assert shown == {(key, expected[key].change if key in expected else None) for key in present} | {
-            (key, ChangeType.REMOVED) for key in expected.keys() - present
-        }
+        _check_changes(kind, base, working, draft_changes(kind, base, working), expected)
+
+
+@settings(max_examples=rounds(100, 600))
+@given(_sequences(), st.sampled_from(Kind))
+def test_changes_that_follow_the_states_of_a_draft_are_those_of_a_naive_walk(
+    states: list[dict[str, bytes]], kind: Kind
+) -> None:
+    """Whatever the draft was before, and where its base moves."""
+    snapshots = [Folder(state).snapshot for state in states]
+    for first in range(2):
+        last = None
+        for working in [*snapshots, *reversed(snapshots)]:
+            base = snapshots[first] if working is not snapshots[-1] else snapshots[first + 1]
+            last = draft_changes(kind, base, working, last)
+            _check_changes(kind, base, working, last, naive_changes(kind, base, working))
+
+
+def _check_changes(
+    kind: Kind, base: Snapshot, working: Snapshot, changes: DraftChanges, expected: Mapping[str, Change]
+) -> None:
+    """Compare the changes that are listed, their counts and filters, and the list of records, with those expected."""
+    draft = DraftView(kind, base, working, changes)
+    found = list_changes(draft, Span(0, 99))
+    assert {each.identity: each for each in found.changes} == expected
+    assert found.counts == count_changes(draft) == count(expected.values())
+    for wanted in ChangeType:
+        listed = list_changes(draft, Span(0, 99), Query(change=wanted)).changes
+        assert {each.identity for each in listed} == {key for key, each in expected.items() if each.change is wanted}
+    shown = {(item.placed.record.identity, item.change) for item in list_items(draft, Query(), Span(0, 99)).items}
+    present = {placed.record.identity: placed.record.id for placed in working.placed(kind)}
+    assert shown == {(key, expected[key].change if key in expected else None) for key in present} | {
+        (key, ChangeType.REMOVED) for key in expected.keys() - present
+    }
+    for key, number in present.items():
+        item = find_item(draft, number)
+        assert item is not None
+        assert item.change == (expected[key].change if key in expected else None)
 
 
 @settings(max_examples=rounds(8, 24))

@@ -10,6 +10,7 @@ from gitstore.compiled.segments.segment import Segment
 from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 
 _FEW = 100  # records, which are built one by one
+_PER_CHANGED = 8  # records of a file can be built together in the time of one by itself
 
 ChangesByKind = Mapping[Kind, list[Change]]
 
@@ -111,7 +112,7 @@ def _records(
 
     With `only`, these ids: of a few, no other record is built.
     """
-    if only is not None and len(only) <= _FEW:
+    if only is not None and len(only) <= max(_FEW, sum(len(file.segment) for file in files) // _PER_CHANGED):
         return {record.identity: record for file in files for record in _some(file.segment.whole, only)}
     if kind is Kind.PAGES:
         return {record.identity: snapshot.whole(file, record) for file in files for record in file.segment.records}

@@ -197,11 +197,6 @@ def flags_at(places: Sequence[Place], length: int) -> Flags:
     return bytes(flags)
 
 
-def flags_where(holds: Callable[[int], bool], numbers: Sequence[int]) -> Flags:
-    """Select the records whose number satisfies `holds`."""
-    return bytes(map(holds, numbers))
-
-
 def _equal(column: bytes, code: int | None) -> Flags:
     table = bytearray(_CODES)
     if code is not None:

@@ -153,7 +153,7 @@ class Snapshot:
 
     def find(self, kind: Kind, record_id: str) -> Placed[Record] | None:
         """Return the record with an id and its place, without building the others; the first one of duplicates."""
-        found = self._locate(kind, record_id)
+        found = self.locate(kind, record_id)
         if found is None:
             return None
         number, at = found
@@ -164,14 +164,14 @@ class Snapshot:
 
     def find_record(self, kind: Kind, record_id: str) -> Record | None:
         """Return the record with an id; its place would cost a look at each file before it."""
-        found = self._locate(kind, record_id)
+        found = self.locate(kind, record_id)
         if found is None:
             return None
         file = self.rule_files[kind][found[0]]
         return self.whole(file, file.segment.whole.record(found[1]))
 
-    def _locate(self, kind: Kind, record_id: str) -> tuple[int, int] | None:
-        """Return the number of the file of a record, and its position there."""
+    def locate(self, kind: Kind, record_id: str) -> tuple[int, int] | None:
+        """Return the number of the file of the record with an id, and its position there."""
         wanted = id_number(record_id)
         number = None if wanted is None else self.finder(kind).find_first(wanted)
         if wanted is None or number is None:

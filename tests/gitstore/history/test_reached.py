@@ -15,10 +15,15 @@ from gitstore.history import reached
 from gitstore.history.reached import REACHED_FILE, complete_record, find_base, is_record_complete, note_release
 from gitstore.history.upkeep.repository_upkeep import keep_up, needs_upkeep
 from gitstore.layout import RELEASE_REF, CommitId
-from tests.gitstore.fixtures import SPACE, Place, git, put, redirect, seeded_random
+from tests.gitstore.fixtures import MAIN, SPACE, Place, git, put, redirect, seeded_random
 
 OTHER = DraftName("other", "main")
 BEHIND = 60
+
+
+def forget_bases() -> None:
+    """Let the next look at a draft read the record, or walk."""
+    reached._bases.clear()
 
 
 def count_calls(work: Callable[[], object]) -> int:
@@ -42,6 +47,32 @@ def test_a_draft_far_behind_costs_what_one_that_is_not_costs(place: Place) -> No
     publishes = [count_calls(partial(place.publish, draft=name)) for name in (near, far)]
     assert publishes[1] <= 1.2 * publishes[0]
     assert [place.targets(name) for name in ("far", "near")] == [{"/far": "/new"}, {"/near": "/new"}]
+
+
+def test_a_draft_of_many_edits_is_found_in_a_short_record(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(BEHIND):
+        place.save(put(redirect(f"/rule{number}")))
+    monkeypatch.setattr(Repository, "merge_base", refuse_to_walk)
+    forget_bases()
+    with open_repository(place.repo) as repository:
+        assert read_draft(repository, MAIN).base == repository.release()
+
+
+def test_after_an_edit_only_its_commit_is_read(place: Place) -> None:
+    """So the cost of a read does not grow with the edits of a draft."""
+    place.begin("short")
+    short = DraftName("short", "main")
+    for number in range(BEHIND):
+        place.save(put(redirect(f"/rule{number}")))
+    place.save(put(redirect("/a")), draft=short)
+    calls = []
+    for name in (short, MAIN):
+        with open_repository(place.repo) as repository:
+            read_draft(repository, name)
+        place.save(put(redirect("/last")), draft=name)
+        with open_repository(place.repo) as repository:
+            calls.append(count_calls(partial(read_draft, repository, name)))
+    assert calls[1] <= 1.2 * calls[0]
 
 
 class History:
@@ -74,7 +105,12 @@ class History:
                 self.release.append(self.commit(self.release[-1]))
 
     def check(self) -> None:
-        """Compare the base of each draft with what C git finds, at the newest state and at an older one."""
+        """Compare the base of each draft with what C git finds, at the newest state and at an older one.
+
+        At times without the bases that were found before.
+        """
+        if self.chance.random() < 0.5:
+            forget_bases()
         with open_repository(self.path) as repository:
             for release in {self.release[-1], self.chance.choice(self.release)}:
                 for head in self.drafts:
@@ -134,6 +170,7 @@ def test_a_draft_reads_the_same_without_the_record(place: Place) -> None:
     with open_repository(place.repo) as repository:
         expected = read_draft(repository, OTHER)
         (place.repo / REACHED_FILE).unlink()
+        forget_bases()
         assert read_draft(repository, OTHER) == expected
     place.publish(put(redirect("/again")))
     with open_repository(place.repo) as repository:
@@ -179,6 +216,7 @@ def test_the_record_of_a_long_history_is_completed_in_the_background(
     keep_up(place.paths)
     assert not needs_upkeep(place.paths)
     monkeypatch.setattr(Repository, "merge_base", refuse_to_walk)
+    forget_bases()
     with open_repository(place.repo) as repository:
         assert read_draft(repository, OTHER) == expected
     place.save(put(redirect("/first-update")), draft=OTHER)
