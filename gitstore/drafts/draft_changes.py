@@ -211,7 +211,7 @@ def _compare_states(kind: Kind, base: Snapshot | None, working: Snapshot) -> Dra
 
 
 def _follow(kind: Kind, base: Snapshot | None, working: Snapshot, last: DraftChanges) -> DraftChanges | None:
-    """Compare what moved since an earlier working state; None if that is much, or the base, or cannot be told by ids."""
+    """Compare what moved since an earlier working state; None if that is much, or the base, or its ids do not say it."""
     if (
         kind is Kind.PAGES
         or not (last.is_plain and base and last.base and last.working)

@@ -84,7 +84,7 @@ def test_changes_of_a_draft_are_those_of_a_naive_walk(states: list[dict[str, byt
 def test_changes_that_follow_the_states_of_a_draft_are_those_of_a_naive_walk(
     states: list[dict[str, bytes]], kind: Kind
 ) -> None:
-    """Whatever the draft was before, and where its base moves."""
+    """From each state that the draft may have had before, and where its base moves."""
     snapshots = [Folder(state).snapshot for state in states]
     for first in range(2):
         last = None
