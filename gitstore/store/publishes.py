@@ -100,6 +100,14 @@ class Publishes(Component):
         with self._access.reading(namespace) as compiler:
             return history.list_publishes(compiler, project, offset, limit)
 
+    def search(
+        self, namespace: str, project: str, text: str, offset: int, limit: int
+    ) -> tuple[list[PublishRecord], int, int]:
+        """Return a window of a project's publishes that have a text, newest first, their total, and how many were searched."""
+        self._access.project(namespace, project)
+        with self._access.reading(namespace) as compiler:
+            return history.search_publishes(compiler, project, text, offset, limit)
+
     def rule_history(
         self, namespace: str, project: str, kind: Kind, identity: str, window: slice, timeout: float = float("inf")
     ) -> tuple[list[RuleEvent], int]:

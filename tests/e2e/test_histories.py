@@ -169,3 +169,30 @@ def test_reopening_needs_what_editing_both_kinds_needs(place: Place) -> None:
             "POST", "/draft", 403, "forbidden", json={"version": 1}
         )
     place.holder(("redirect", "write"), ("page", "write")).ask("POST", "/draft", 201, json={"version": 1})
+
+
+def numbers(place: Place, text: str, **params: Any) -> list[int]:
+    """Return the numbers of the publishes that a text finds, newest first."""
+    return [each["publishNumber"] for each in place.get("/history", q=text, **params)["items"]]
+
+
+def test_publishes_are_found_by_message_person_number_and_version(world: World, place: Place) -> None:
+    place.add("/a")
+    place.publish(message="The spring sale\n\nFor 3 weeks in May.")
+    grace = place.as_(world.person("publisher"))
+    place.add("/b")
+    grace.publish(message="By Grace")
+    assert numbers(place, "SPRING") == [2]
+    assert numbers(place, "weeks in may") == [2]
+    assert numbers(place, "lovelace") == [3]
+    assert numbers(place, "3") == [3, 2]  # its number, and a word of the message
+    assert numbers(place, "2")[0] == 2  # before the newer ones, whose author is e2e
+    assert numbers(place, place.get("/history/2")["version"][:7]) == [2]
+    assert numbers(place, "e") == [3, 2, 1]
+    assert numbers(place, "e", limit=1, offset=1) == [2]
+    found = place.get("/history", q="e", limit=1)
+    assert (found["total"], found["searched"]) == (3, 3)
+    for absent in ("waypost.invalid", "user-", "no such text", "9"):
+        assert numbers(place, absent) == []
+    assert numbers(place, "  ") == [3, 2, 1]
+    place.refused("GET", "/history?q=x&source=/a", 400, "bad_parameter")

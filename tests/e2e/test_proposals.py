@@ -535,3 +535,27 @@ def test_a_damaged_branch_is_listed_and_can_be_deleted(place: Place) -> None:
     place.root.ask("POST", path_of(place, "broken", "/merge"), 503)
     place.root.ask("DELETE", path_of(place, "broken"), 204)
     assert not folder.joinpath("broken").exists()
+
+
+def test_proposals_are_found_by_title_branch_and_author_and_by_no_title_that_is_withheld(
+    place: Place, blog: Place, push: Push
+) -> None:
+    assert blog.namespace == place.namespace
+    push("team/sale", {"shop/redirects.yaml": rules("/a")}, "The spring sale\n\nNot in the title.")
+    push("team/both", BOTH, "Secret of the blog")
+
+    def found(by: Place, text: str) -> list[str]:
+        answer = by.root.get(f"{place.space}/proposals", q=text, limit=10)
+        assert answer["total"] == len(answer["items"])
+        return sorted(each["branch"] for each in answer["items"])
+
+    assert found(place, "SPRING sale") == ["team/sale"]
+    assert found(place, "both") == ["team/both"]
+    assert found(place, "grace@example.com") == ["team/both", "team/sale"]
+    assert found(place, "not in the title") == []
+    assert found(place, "secret") == ["team/both"]
+    reader = place.holder(("project", "read"), ("redirect", "read"), ("page", "read"))
+    assert found(reader, "both") == ["team/both"]
+    assert found(reader, "secret") == []
+    of_blog = place.root.get(f"{place.space}/proposals", project="blog", q="sale")
+    assert of_blog["total"] == 0

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from api.http.response import json_views
 from api.http.response.redaction import redact_conflicts, show_problems
 from content.records.vocabulary import Kind
-from gitstore.history.messages import signature
+from gitstore.history.messages import searched_person, signature
+from gitstore.proposals.proposal import Proposal
 from gitstore.proposals.publishing import MergeResult
 from gitstore.proposals.report import MOST_PROBLEMS, ProjectReport, ProposalReport, ProposedCommit
 from gitstore.upstream.followed_branches import FollowedBranch
@@ -28,7 +29,7 @@ class Reader(NamedTuple):
 
 def summary(report: ProposalReport, reader: Reader, oldest: float, sources: Sources = _NO_SOURCES) -> dict[str, Any]:
     """Return a proposal as in a list; a head from before `oldest` is stale."""
-    proposal, is_whole = report.proposal, _is_whole(report, reader)
+    proposal, is_whole = report.proposal, _is_whole(report.proposal, reader)
     shown = [each for each in report.projects if each.name in reader.kinds]
     return {
         "id": proposal.id,
@@ -48,7 +49,7 @@ def summary(report: ProposalReport, reader: Reader, oldest: float, sources: Sour
 
 def detail(report: ProposalReport, reader: Reader, oldest: float, sources: Sources = _NO_SOURCES) -> dict[str, Any]:
     """Return a proposal as a whole."""
-    is_whole = _is_whole(report, reader)
+    is_whole = _is_whole(report.proposal, reader)
     shown = [each for each in report.projects if each.name in reader.kinds]
     return {
         **summary(report, reader, oldest, sources),
@@ -80,9 +81,16 @@ def _commit(found: ProposedCommit) -> dict[str, Any]:
     }
 
 
-def _is_whole(report: ProposalReport, reader: Reader) -> bool:
+def has_text(proposal: Proposal, reader: Reader, text: str) -> bool:
+    """Tell whether a text in small letters is in the branch, the author, or the title where that is shown."""
+    title = proposal.title if _is_whole(proposal, reader) else ""
+    return any(
+        text in each.casefold() for each in (title, proposal.branch, searched_person(signature(proposal.author)))
+    )
+
+
+def _is_whole(proposal: Proposal, reader: Reader) -> bool:
     """Tell whether the reader may read all that the proposal changes."""
-    proposal = report.proposal
     return reader.reads_all or (
         not proposal.changes_files and bool(proposal.projects) and reader.kinds.keys() >= set(proposal.projects)
     )

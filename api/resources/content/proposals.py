@@ -27,7 +27,7 @@ from api.http.guard.proposal_access import (
 )
 from api.http.request.choices import load_choices
 from api.http.request.override import read_override
-from api.http.request.parameters import read_commit, read_name, read_number
+from api.http.request.parameters import read_commit, read_name, read_number, read_text
 from api.http.response import proposal_views
 from api.http.response.paging import write_window
 from api.http.response.proposal_views import Reader
@@ -86,16 +86,21 @@ class Proposals:
 
     @any_principal
     async def on_get(self, req: Request, resp: Response, namespace: str) -> None:
-        """List the proposals that change a project that the caller may read, the newest first; `?project=` names one."""
+        """List the proposals that change a project that the caller may read, the newest first.
+
+        `?project=` names one, and `?q=` has a text of the title, the branch or the author.
+        """
         principal = principal_of(req)
         require_namespace(principal, namespace)
         limit, offset = read_number(req, "limit", _DEFAULT_LIMIT), read_number(req, "offset", 0)
-        project = read_name(req, "project")
+        project, text = read_name(req, "project"), (read_text(req, "q") or "").strip().casefold()
         found: Sequence[Proposal] = await run_in_process(self._store.proposals.all, namespace)
         visible = [
             each
             for each in found
-            if is_visible(principal, namespace, each) and (project is None or project in _shown(req, namespace, each))
+            if is_visible(principal, namespace, each)
+            and (project is None or project in _shown(req, namespace, each))
+            and (not text or proposal_views.has_text(each, _reader(req, namespace, each), text))
         ]
         items = await self._summaries.show(req, namespace, visible[offset : offset + limit])
         write_window(resp, items, len(visible), limit, offset)

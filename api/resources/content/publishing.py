@@ -153,7 +153,15 @@ class History:
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show a window of the publishes, newest first; `?source=` and `?path=` limit them to those of one rule."""
         limit, offset = read_window(req)
-        rule = _read_rule(req)
+        rule, text = _read_rule(req), (read_text(req, "q") or "").strip()
+        if rule and text:
+            raise bad_request("'q' searches all publishes. Use it without 'source' and 'path'.", "bad_parameter")
+        if text:
+            search = self._store.publishes.search
+            publishes, total, searched = await run_in_thread(search, namespace, project, text, offset, limit)
+            items = [json_views.publish_record(publish) for publish in publishes]
+            write_window(resp, items, total, limit, offset, searched=searched)
+            return
         if rule:
             await self._write_rule_history(req, resp, namespace, project, *rule)
             return

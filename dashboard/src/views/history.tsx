@@ -6,14 +6,14 @@ import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Field, Reading, Time } from "../components/basics.tsx";
 import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
 import { isRegex, Source } from "../components/regex.tsx";
-import { offset, PAGE, Pages } from "../components/table.tsx";
+import { offset, PAGE, Pages, Search } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
 import { fileOf, isAbout, isAboutDraft, keyOf, may, nameProblem, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place, withQuery } from "../state/router.ts";
-import { person } from "../state/words.ts";
+import { count, person } from "../state/words.ts";
 import { ChangeList, Counts, worded } from "./changes.tsx";
 import { Difference } from "./differences.tsx";
 import { Files } from "./files.tsx";
@@ -36,21 +36,28 @@ export default function History({ params }: ViewProps): JSX.Element {
   return version ? <One of={of} version={version} /> : <List of={of} />;
 }
 
+const MOST_SEARCHED = 2000; // publishes, by the service
+
 function List({ of }: { of: Of }): JSX.Element {
   const { query } = place.value;
   const source = query.get("source") ?? "";
   const path = query.get("path") ?? "";
-  const wanted = { ...(source ? { source } : {}), ...(path ? { path } : {}), limit: PAGE, offset: offset() };
-  const found = useLoad(`${of.namespace}/${of.project} ${JSON.stringify(wanted)}`, (signal) => get(`${P}/history`, { path: of, query: wanted, signal }), isAbout(of), { keep: "history" });
-  if (found.error) return <Failure error={found.error} retry={found.reload} />;
-  if (!found.data) return <Reading>Reading the history</Reading>;
   const rule = source || path;
+  const q = rule ? "" : query.get("q") ?? "";
+  const wanted = { ...(source ? { source } : {}), ...(path ? { path } : {}), ...(q ? { q } : {}), limit: PAGE, offset: offset() };
+  const found = useLoad(`${of.namespace}/${of.project} ${JSON.stringify(wanted)}`, (signal) => get(`${P}/history`, { path: of, query: wanted, signal }), isAbout(of), { keep: "history" });
+  if (!found.data) return found.error ? <Failure error={found.error} retry={found.reload} /> : <Reading>Reading the history</Reading>;
+  const { items, total, searched = 0 } = found.data;
   return (
     <>
       {rule && <p class="notice">The life of <code>{rule}</code>. <a href={viewPath(of, "history")}>All publishes</a></p>}
-      {found.data.total === 0
-        ? <Empty title={rule ? "No publish has touched this rule" : "Nothing is published yet"}><p>Publish the <a href={viewPath(of, "draft")}>draft</a>.</p></Empty>
-        : <><ol class="publishes">{found.data.items.map((each, index) => <Row key={each.version} publish={each} newest={!rule && index === 0 && offset() === 0} />)}</ol><Pages total={found.data.total} /></>}
+      {!rule && (q || total > 0) && <div class="filters" role="search"><Search label="Search message, person and number" /></div>}
+      {found.error && <Failure error={found.error} retry={found.reload} />}
+      {q && searched >= MOST_SEARCHED && <p class="quiet">The newest {count(searched)} publishes are searched, and all for a number.</p>}
+      {total === 0
+        ? q ? <Empty title="No publish matches"><p><a href={withQuery(place.value, { q: "" })}>Show all publishes</a></p></Empty>
+          : <Empty title={rule ? "No publish has touched this rule" : "Nothing is published yet"}><p>Publish the <a href={viewPath(of, "draft")}>draft</a>.</p></Empty>
+        : <div class="flow" aria-busy={found.busy}><ol class="publishes">{items.map((each, index) => <Row key={each.version} publish={each} newest={!rule && !q && index === 0 && offset() === 0} />)}</ol><Pages total={total} /></div>}
     </>
   );
 }

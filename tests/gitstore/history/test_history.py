@@ -7,6 +7,7 @@ from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Delete
 from gitstore.errors import BadRequest, NotFound, NothingToPublish
+from gitstore.history import history
 from gitstore.yamlfiles.project_file import ProjectFile
 from tests.gitstore.fixtures import ADA, BOB, SHOP, SPACE, Place, git, page, put, redirect, yaml
 from tests.gitstore.folders import join_window
@@ -159,3 +160,16 @@ def test_first_parent_commits_of_any_author_count(place: Place) -> None:
     git(clone, "push", "--quiet", "origin", "release")
     assert place.state() == (place.tip, 2)
     assert place.store.publishes.history(SPACE, SHOP, 0, 1)[0][0].author == "Plain Git <git@shop.example>"
+
+
+def test_a_search_reads_the_newest_publishes_and_finds_any_by_its_number(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "MOST_SEARCHED", 2)
+    for number in range(2, 6):
+        place.publish(put(redirect(f"/{number}")), message=f"The sale of round {number}")
+    publishes, total, searched = place.store.publishes.search(SPACE, SHOP, "SALE", 0, 10)
+    assert ([each.number for each in publishes], total, searched) == ([5, 4], 2, 2)
+    publishes, total, searched = place.store.publishes.search(SPACE, SHOP, "2", 0, 10)
+    assert ([each.number for each in publishes], total, searched) == ([2], 1, 2)
+    assert place.store.publishes.search(SPACE, SHOP, "6", 0, 10) == ([], 0, 2)
