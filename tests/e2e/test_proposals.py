@@ -426,17 +426,22 @@ def test_a_choice_needs_the_grant_of_its_kind(place: Place, push: Push) -> None:
     both.root.ask("POST", path, 200, json={"choices": choices})
 
 
-def test_the_choices_of_a_stranger_are_not_read(place: Place, push: Push) -> None:
-    """They may be as large as an import, and a refusal of their form would tell that the proposal is there."""
+def test_a_wrong_body_of_an_update_tells_nothing_of_the_proposal(place: Place, push: Push) -> None:
+    """It is refused as such whatever the address names, and not read from a stranger; a right one is 403 or 404."""
     push("sale", {"shop/redirects.yaml": rules("/a")})
     reader = place.holder(("project", "read"), ("redirect", "read"))
+    agent = place.holder(("redirect", "read"))
     for caller, branch, status, code in (
         (reader, "sale", 403, "forbidden"),
         (reader, "none", 404, "not_found"),
-        (place.holder(("redirect", "read")), "sale", 404, "not_found"),
+        (agent, "sale", 404, "not_found"),
+        (agent, "none", 404, "not_found"),
     ):
-        caller.root.refused("POST", path_of(place, branch, "/update"), status, code, content=b"{", headers=JSON)
-    place.root.refused("POST", path_of(place, "sale", "/update"), 400, "malformed_json", content=b"{", headers=JSON)
+        path = path_of(place, branch, "/update")
+        caller.root.refused("POST", path, 400, "malformed_json", content=b"{", headers=JSON)
+        caller.root.refused("POST", path, status, code, json={})
+    stranger = place.world.holder(("redirect", "write"), namespace="elsewhere")
+    stranger.refused("POST", path_of(place, "sale", "/update"), 403, "forbidden", content=b"{", headers=JSON)
 
 
 def test_of_two_who_resolve_at_once_one_is_refused(place: Place, push: Push) -> None:
