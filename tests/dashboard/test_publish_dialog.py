@@ -131,3 +131,25 @@ def test_the_keyboard_goes_on_after_a_publish_and_a_rollback(world: World, new_p
     press(page.get_by_role("button", name="Roll back to this …"))
     press(dialog.get_by_role("button", name="Roll back", exact=True))
     expect(done).to_be_focused()
+
+
+def test_a_rejection_and_warnings_are_told_before_a_publish_and_in_the_history(world: World, new_page: Opens) -> None:
+    """Of a project that requires no approval: nothing else keeps a rejected draft from agents."""
+    place = world.place()
+    place.add("/a", "/b")
+    place.add("/b", "/c")
+    head = place.get("/draft")["head"]
+    page = new_page()
+    sign_in(page, world.user("publisher"), view(place, "/draft"))
+    page.get_by_role("button", name="Publish …").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("1 warning")).to_be_visible()
+    expect(dialog).not_to_contain_text("Rejected")
+    body = {"action": "reject", "head": head, "note": "Not /c."}
+    place.as_(world.person("publisher")).ask("POST", "/draft/review", 200, json=body)
+    expect(dialog.get_by_text("Rejected by Ada Lovelace.")).to_be_visible()
+    dialog.get_by_role("button", name="Publish anyway").click()
+    page.get_by_role("button", name="Done").click()
+    page.goto(view(place, "/history?version=2"))
+    expect(page.get_by_text("Its review was rejected by Ada Lovelace.")).to_be_visible()
+    assert violations(page) == []

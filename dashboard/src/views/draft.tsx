@@ -100,7 +100,7 @@ interface Wanted {
 
 const isUnapproved = (state: DraftState | null): boolean => Boolean(state?.review?.required && state.review.state !== "approved");
 
-const subjectOf = (head: string, state: DraftState | null, diff: Diff): Subject => ({ head, unapproved: isUnapproved(state), counts: diff.counts, files: state?.files ?? [], items: diff.items, total: sizeOf(diff) });
+const subjectOf = (head: string, state: DraftState | null, diff: Diff): Subject => ({ head, unapproved: isUnapproved(state), review: state?.review ?? null, warnings: state?.problemsTotal ?? 0, counts: diff.counts, files: state?.files ?? [], items: diff.items, total: sizeOf(diff) });
 
 /** The chosen changes by their ids. */
 type Chosen = ReadonlyMap<string, Change>;

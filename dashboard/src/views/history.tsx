@@ -10,7 +10,7 @@ import { offset, PAGE, Pages, Search } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
-import { useLoad } from "../state/load.ts";
+import { useLoad, type Loaded } from "../state/load.ts";
 import { fileOf, isAbout, isAboutDraft, keyOf, may, nameProblem, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place, withQuery } from "../state/router.ts";
 import { count, person } from "../state/words.ts";
@@ -19,11 +19,12 @@ import { Difference } from "./differences.tsx";
 import { Files } from "./files.tsx";
 import { Watch } from "./publish.tsx";
 import { New, Old } from "./replace.tsx";
-import { inOrder, MOST_REMARKS, Remarks } from "./review.tsx";
+import { inOrder, MOST_REMARKS, Overruled, Remarks } from "./review.tsx";
 import { SIGNS } from "./signs.ts";
 import { StateChoice, usePublishes } from "./state_choice.tsx";
 import type { ViewProps } from "./view.ts";
 
+type Thread = components["schemas"]["publish-review.schema"];
 type Publish = components["schemas"]["history.schema"]["items"][number];
 type Pair = { old: unknown; new: unknown };
 
@@ -105,6 +106,8 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
   const call = useCall();
   const [publishes, failure] = usePublishes(of);
   const found = useLoad(`${of.namespace}/${of.project} ${version}`, (signal) => get(`${P}/history/{version}`, { path: { ...of, version }, signal }), undefined, { own: true });
+  const [most, setMost] = useState(MOST_REMARKS);
+  const thread = useLoad(`${keyOf(of)} ${version} ${most} review`, async (signal) => inOrder(await get(`${P}/history/{version}/review`, { path: { ...of, version }, query: { newest: true, limit: most }, signal })));
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return <Reading>Reading the publish</Reading>;
   const publish = found.data;
@@ -129,6 +132,7 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
       {publish.overrideReason && <p class="notice">Published by override, without what the policy requires: <bdi>{publish.overrideReason}</bdi></p>}
       <Refusal text={call.faults.text} />
       {failure}
+      {thread.data && <Overruled items={thread.data.items} />}
       <p class="actions">
         {may(of, "project", "publish") && goal !== undefined && publish.served && <Button kind="primary" disabled={!live} onClick={() => setBack(goal)}>{isServed ? `Roll back to publish ${goal} …` : "Roll back to this …"}</Button>}
         {may(of, "redirect", "write") && may(of, "page", "write") && <Button disabled={call.busy} onClick={reopen}>Open as a draft</Button>}
@@ -138,7 +142,7 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
       <h2>{before > 0 ? `Changes since publish ${before}` : "Changes"}</h2>
       {publish.diff.length === 0 ? <p class="quiet">No rule differs.</p> : <ChangeList items={publish.diff} />}
       <Files items={publish.files} />
-      <Conversation of={of} version={publish.version} />
+      <Conversation thread={thread} more={() => setMost(most + MOST_REMARKS)} />
       {reopening && <Reopening of={of} number={publish.publishNumber} close={() => setReopening(false)}
         back={may(of, "project", "publish") && goal === publish.publishNumber && publish.served && live ? () => { setReopening(false); setBack(goal); } : undefined} />}
       {back > 0 && <Rollback of={of} number={back} publishes={publishes} failure={failure} close={() => setBack(0)} />}
@@ -147,12 +151,10 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
 }
 
 /** The remarks that led to a publish, to read. */
-function Conversation({ of, version }: { of: Of; version: string }): JSX.Element | null {
-  const [most, setMost] = useState(MOST_REMARKS);
-  const found = useLoad(`${keyOf(of)} ${version} ${most}`, async (signal) => inOrder(await get(`${P}/history/{version}/review`, { path: { ...of, version }, query: { newest: true, limit: most }, signal })));
-  if (found.error) return <Failure error={found.error} retry={found.reload} />;
-  if (!found.data?.total) return null;
-  return <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Comments</h2><Remarks items={found.data.items} total={found.data.total} more={() => setMost(most + MOST_REMARKS)} /></section>;
+function Conversation({ thread: { data, error, reload }, more }: { thread: Loaded<Thread>; more: () => void }): JSX.Element | null {
+  if (error) return <Failure error={error} retry={reload} />;
+  if (!data?.total) return null;
+  return <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Comments</h2><Remarks items={data.items} total={data.total} more={more} /></section>;
 }
 
 const KEPT = "The project's tests and settings stay as they are today, so tests of rules that it lacks fail.";

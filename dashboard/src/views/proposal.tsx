@@ -18,8 +18,8 @@ import { ChangeCard, ChangeList, Counts, ImpactPanel, Problems, recordPath, STEP
 import { Conflicts, type Choice, type Conflict } from "./conflicts.tsx";
 import { Files } from "./files.tsx";
 import { Override, useUnsigned } from "./override.tsx";
-import { Published, Typed } from "./publish.tsx";
-import { Asked, askText, inOrder, mayJudge, mayRemark, MOST_REMARKS, Owners, Remarks, ReviewBadge, Unseen, Verdicts, WhoApproves, WhoPublishes } from "./review.tsx";
+import { Published, Typed, Warnings } from "./publish.tsx";
+import { Asked, askText, Doubt, inOrder, isRejected, mayJudge, mayRemark, MOST_REMARKS, Owners, Remarks, ReviewBadge, Unseen, Verdicts, WhoApproves, WhoPublishes } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Proposal = components["schemas"]["proposal.schema"];
@@ -160,7 +160,7 @@ function Body({ namespace, proposal, shown, ended, thread, onMerge }: BodyProps)
     toast(`The branch ${branch} is removed.`);
     go("/");
   };
-  const merge = merging && <Merge namespace={namespace} proposal={merging} now={proposal.head} ended={ended} unapproved={unapproved} override={all("project", "override")} onMerge={onMerge} close={() => setMerging(null)} />;
+  const merge = merging && <Merge namespace={namespace} proposal={merging} parts={proposal.head === merging.head ? proposal.projects : merging.projects} now={proposal.head} ended={ended} unapproved={unapproved} override={all("project", "override")} onMerge={onMerge} close={() => setMerging(null)} />;
   return (
     <>
       {shown && <>
@@ -311,6 +311,8 @@ interface MergeProps {
   namespace: string;
   /** As it was shown when one began to merge. */
   proposal: Proposal;
+  /** Its projects, with what their reviews say now. */
+  parts: readonly Part[];
   /** The commit that the branch is at by now. */
   now: string | null;
   ended: ApiFault | null;
@@ -321,7 +323,7 @@ interface MergeProps {
   close: () => void;
 }
 
-function Merge({ namespace, proposal, now, ended, unapproved, override, onMerge, close }: MergeProps): JSX.Element {
+function Merge({ namespace, proposal, parts, now, ended, unapproved, override, onMerge, close }: MergeProps): JSX.Element {
   const [kept, keep] = useKept(`merge ${namespace} ${proposal.id}`);
   const [reason, setReason] = useKept(`override merge ${namespace} ${proposal.id}`);
   const [message, setMessage] = useState(kept || proposal.mergeMessage);
@@ -374,11 +376,13 @@ function Merge({ namespace, proposal, now, ended, unapproved, override, onMerge,
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} still={call.still} />
         {now !== proposal.head && <p class="notice" role="alert">The branch has moved since you looked at it, so nothing is merged. Close this, look at what is new, and merge it then.</p>}
+        {parts.map((each) => <Doubt key={each.name} review={each.review} name={parts.length > 1 ? each.name : ""} />)}
+        <Warnings total={parts.reduce((sum, each) => sum + each.problemsTotal, 0)} />
         {unapproved && <p class="notice">An approval that a project requires is missing.</p>}
         <ul class="rows" aria-label="What is published">{proposal.projects.map((each) => <li key={each.name}><span><strong>{each.name}</strong>{each.changes && <> <Counts counts={each.changes} /></>}</span></li>)}</ul>
         <TextArea label="Message" value={message} onInput={type} rows={5} problem={call.faults.fields["message"]} />
         <Override unapproved={unapproved} unsigned={unsigned} allowed={override} reason={reason} onInput={setReason} problem={call.faults.fields["override"]} />
-        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || now !== proposal.head || ((unapproved || unsigned) && !reason.trim())}>Merge and publish</Button><Button onClick={close}>Cancel</Button></p>
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || now !== proposal.head || ((unapproved || unsigned) && !reason.trim())}>{parts.some(({ review }) => isRejected(review)) ? "Merge and publish anyway" : "Merge and publish"}</Button><Button onClick={close}>Cancel</Button></p>
       </form>
     </FormDialog>
   );

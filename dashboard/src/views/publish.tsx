@@ -15,6 +15,7 @@ import { person, plural } from "../state/words.ts";
 import { ChangeList, Counts } from "./changes.tsx";
 import { Files, type File } from "./files.tsx";
 import { Override, useUnsigned } from "./override.tsx";
+import { Doubt, isRejected, type Review } from "./review.tsx";
 
 type Schemas = components["schemas"];
 type Result = Schemas["publish-result.schema"];
@@ -27,6 +28,9 @@ export interface Subject {
   head: string;
   /** Whether a review is required and missing: then a reason is needed. */
   unapproved: boolean;
+  review: Review | null;
+  /** The number of its warnings; with errors it is not published. */
+  warnings: number;
   /** What they change. */
   counts: Schemas["changeCounts"];
   /** The files beside the rules that differ. */
@@ -72,7 +76,8 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, ended, close 
   const [done, setDone] = useState<Result | Pulled | null>(null);
   const call = useCall(["message", "override"]);
   const unsigned = useUnsigned(subject.head, call.code);
-  const { head, unapproved, counts, files } = subject;
+  const { head, counts, files } = subject;
+  const { unapproved, review, warnings } = now?.head === head ? now : subject; // a review goes on while one types
   const moved = now !== null && now.head !== head ? now : null;
   const [overtaken, setOvertaken] = useState<Publish | null>(null);
   const last = useRef(head); // as far as is known here
@@ -120,14 +125,19 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, ended, close 
         <p><strong><Counts counts={chosen ?? counts} files={chosen ? [] : files} /></strong></p>
         {chosen && files.length > 0 && <p class="quiet">Tests and other files beside the rules stay in the draft.</p>}
         {may(of, "agent", "read") && <Failing of={of} />}
+        <Doubt review={review} />
+        <Warnings total={warnings} />
         {unapproved && <p class="notice">This project requires the approval of a second person, which this draft does not have. Ask for it in the review, beside the changes.</p>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} help="Why, for those who read the history. If it is empty, the message lists the changes." />
         <Override unapproved={unapproved} unsigned={unsigned} allowed={may(of, "project", "override")} reason={reason} onInput={setReason} problem={call.faults.fields["override"]} />
-        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || ended || moved !== null || ((unapproved || unsigned) && !reason.trim())}>Publish</Button><Button onClick={close}>Cancel</Button></p>
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || ended || moved !== null || ((unapproved || unsigned) && !reason.trim())}>{isRejected(review) ? "Publish anyway" : "Publish"}</Button><Button onClick={close}>Cancel</Button></p>
       </form>
     </FormDialog>
   );
 }
+
+/** How many warnings there are, which do not keep from a publish. */
+export const Warnings = ({ total }: { total: number }): JSX.Element | null => (total > 0 ? <p><Badge tone="warn">{plural(total, "warning")}</Badge></p> : null);
 
 /** That someone else has published the draft, with what one has typed oneself, which is in no publish. */
 function Overtaken({ of, publish, message, close }: { of: Of; publish: Publish; message: string; close: () => void }): JSX.Element {

@@ -158,15 +158,34 @@ export function Owners({ review }: { review: Review | null }): JSX.Element | nul
   );
 }
 
+const namesOf = (verdicts: Review["approvals"]): string =>
+  verdicts.map((each) => `${each.by.displayName || each.by.name}${each.counts ? "" : each.lapsed ? " (may no longer review)" : " (own change)"}`).join(", ");
+
+export const isRejected = (review: Review | null): boolean => review?.state === "rejected";
+
+/** What a review says against a publish that may be made all the same; `name` is its project, where there are more of them. */
+export function Doubt({ review, name = "" }: { review: Review | null; name?: string }): JSX.Element | null {
+  if (!review || !["rejected", "requested", "outdated"].includes(review.state)) return null;
+  return (
+    <p class="notice">{name && <><strong>{name}</strong>: </>}{review.state === "rejected" ? <>Rejected by <bdi>{namesOf(review.rejections)}</bdi>.</>
+      : review.state === "requested" ? "A review was asked for, and nobody has given one yet." : "It was changed since its review: nobody has looked at it as it is now."}</p>
+  );
+}
+
+/** Who had rejected what was published: those whose last verdict on it is a rejection. */
+export function Overruled({ items }: { items: readonly Remark[] }): JSX.Element | null {
+  const verdicts = new Map(items.filter((each) => each.current && (each.action === "approve" || each.action === "reject")).map((each) => [`${each.by.kind} ${each.by.id}`, each]));
+  const rejections = [...verdicts.values()].filter((each) => each.action === "reject");
+  return rejections.length ? <p class="notice">Its review was rejected by <bdi>{rejections.map((each) => each.by.displayName || each.by.name).join(", ")}</bdi>.</p> : null;
+}
+
 /** Who has said what, in a line. */
 export function Verdicts({ review }: { review: Review | null }): JSX.Element | null {
   if (!review || (!review.approvals.length && !review.rejections.length)) return null;
-  const names = (verdicts: Review["approvals"]): string =>
-    verdicts.map((each) => `${each.by.displayName || each.by.name}${each.counts ? "" : each.lapsed ? " (may no longer review)" : " (own change)"}`).join(", ");
   return (
     <p class="facts">
-      {review.approvals.length > 0 && <span>Approved by <bdi>{names(review.approvals)}</bdi></span>}
-      {review.rejections.length > 0 && <span>Rejected by <bdi>{names(review.rejections)}</bdi></span>}
+      {review.approvals.length > 0 && <span>Approved by <bdi>{namesOf(review.approvals)}</bdi></span>}
+      {review.rejections.length > 0 && <span>Rejected by <bdi>{namesOf(review.rejections)}</bdi></span>}
       {review.comments > 0 && <span>{plural(review.comments, "comment")}</span>}
     </p>
   );
