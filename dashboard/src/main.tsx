@@ -14,6 +14,7 @@ import { tellChanged } from "./state/changes.ts";
 import { open, showTheme, startKeys } from "./state/commands.ts";
 import { focusView, keepFocus } from "./state/focus.ts";
 import { forgetTexts } from "./state/kept.ts";
+import { forgetVisits } from "./state/visited.ts";
 import { matchPath } from "./state/match.ts";
 import { preview } from "./state/preview.ts";
 import { ask, place, startRouter } from "./state/router.ts";
@@ -90,6 +91,7 @@ function leave(): void {
   const person = me.peek()?.id;
   signOut().then((url) => {
     forgetTexts(person);
+    forgetVisits(person);
     if (url) location.assign(url);
   }, (ex: unknown) => toast((ex as Error).message));
 }

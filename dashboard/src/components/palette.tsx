@@ -7,13 +7,15 @@ import { can } from "../state/grants.ts";
 import { useLoad } from "../state/load.ts";
 import { readOverview, type Overview } from "../state/overview.ts";
 import { preview } from "../state/preview.ts";
-import { projectPath } from "../state/project.ts";
+import { may, ofView, projectPath, viewPath, type Of } from "../state/project.ts";
+import { visited, type Visit } from "../state/visited.ts";
 import { count } from "../state/words.ts";
-import { go } from "../state/router.ts";
+import { go, place } from "../state/router.ts";
 import { Dialog } from "./dialog.tsx";
 import { Check } from "./form.tsx";
 
 const MOST_SHOWN = 20; // projects
+const MOST_FIRST = 5; // of them before one types
 const PAUSE = 150; // ms in typing, before the service is asked
 
 const close = (): void => void (open.value = "");
@@ -45,10 +47,31 @@ function useSettled(text: string): string {
   return settled;
 }
 
+const stepTo = ({ namespace, name, title }: Visit): Command => ({ name: `${namespace} / ${name}${title && title !== name ? `: ${title}` : ""}`, run: () => go(projectPath(namespace, name)) });
+
+/** Return the project that is shown, if one is. */
+function shownProject(): Of | null {
+  const [, namespace, project] = /^\/dashboard\/project\/([^/]+)\/([^/]+)/.exec(place.value.path) ?? [];
+  return namespace && project ? ofView({ namespace: decodeURIComponent(namespace), project: decodeURIComponent(project) }) : null;
+}
+
+/** Return the steps to some projects, those that were visited last before others, without the one that is shown. */
+function firstPlaces(found: Overview | null): readonly Command[] {
+  const shown = shownProject();
+  const steps = [...visited(), ...found?.items ?? []].filter(({ namespace, name }) => namespace !== shown?.namespace || name !== shown.project).map(stepTo);
+  return steps.filter(({ name }, at) => steps.findIndex((each) => each.name === name) === at).slice(0, MOST_FIRST);
+}
+
+/** Return the step to the redirects of the shown project that have a text. */
+function searchOf(text: string): readonly Command[] {
+  const of = shownProject();
+  return of && text && may(of, "redirect", "read") ? [{ name: `Search redirects for “${text}”`, run: () => go(viewPath(of, "", { q: text })) }] : [];
+}
+
 /** Return the steps to what was found, by name. */
 function placesOf({ items, namespaces }: Overview): readonly Command[] {
   return [
-    ...items.map(({ namespace, name, title }) => ({ name: `${namespace} / ${name}${title && title !== name ? `: ${title}` : ""}`, run: () => go(projectPath(namespace, name)) })),
+    ...items.map(stepTo),
     ...namespaces.filter(({ name }) => !preview.value && can(me.value, "namespace", "read", name)).map(({ name }) => ({ name: `Namespace ${name}`, run: () => go(`/dashboard/settings/namespaces?name=${encodeURIComponent(name)}`) })),
   ];
 }
@@ -60,11 +83,13 @@ function Chooser(): JSX.Element {
   const wanted = askedOf(words);
   const asked = useSettled(wanted);
   const places = useLoad(asked, async (signal) => (asked ? readOverview(MOST_SHOWN, 0, signal, asked) : null));
+  const first = useLoad("first", (signal) => readOverview(MOST_FIRST + 1, 0, signal));
   const isFound = asked === wanted && !places.busy;
   const fits = (each: Command): boolean => words.every((word) => each.name.toLowerCase().replace(" / ", "/").includes(word));
   // Until the answer for what is typed is there, what fits it in the last answer.
-  const found = [...commands().filter(fits), ...(wanted && places.data ? placesOf(places.data).filter(fits) : [])];
-  const more = isFound && places.data ? places.data.total - places.data.items.length : 0;
+  const found = words.length === 0 ? [...firstPlaces(first.data), ...commands()]
+    : [...commands().filter(fits), ...(wanted && places.data ? placesOf(places.data).filter(fits) : []), ...searchOf(text.trim())];
+  const more = wanted && isFound && places.data ? places.data.total - places.data.items.length : 0;
   const at = Math.min(chosen, Math.max(0, found.length - 1));
   const run = (command: Command | undefined): void => {
     if (!command) return;

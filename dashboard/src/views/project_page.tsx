@@ -1,7 +1,7 @@
 // The frame of every view of a project: its name, version and tabs. It stays while one goes from tab to tab.
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { get } from "../api/client.ts";
+import { ApiFault, get } from "../api/client.ts";
 import { preview } from "../state/preview.ts";
 import { Badge, Failure, Tabs, Time } from "../components/basics.tsx";
 import { Spark } from "../components/taken.tsx";
@@ -11,6 +11,7 @@ import { useLoad } from "../state/load.ts";
 import { FRESH, usePolling } from "../state/polling.ts";
 import { isAbout, isAboutDraft, may, ofView, P, projectPath, viewPath, type Of } from "../state/project.ts";
 import { go, place } from "../state/router.ts";
+import { noteVisit } from "../state/visited.ts";
 import { plural } from "../state/words.ts";
 import { DraftChoice } from "./draft_choice.tsx";
 import { NEEDED, PROJECT_TABS, type FrameProps } from "./view.ts";
@@ -33,6 +34,11 @@ export default function ProjectPage({ params, children }: FrameProps): JSX.Eleme
     isAboutDraft(path),
     { keep: "project" },
   );
+  const title = found.data?.name === project && found.data.namespace === namespace ? found.data.title : undefined; // not that of the project before
+  const isGone = found.error instanceof ApiFault && found.error.status === 404;
+  useEffect(() => {
+    if (isGone || title !== undefined) noteVisit(namespace, project, isGone ? null : title ?? "");
+  }, [namespace, project, title, isGone]);
   const base = projectPath(namespace, project);
   const tabs = PROJECT_TABS.filter(([part]) => !(preview.value && NOT_IN_PREVIEW.has(part)) && isOpen(of, part)).map(([part, text]) => {
     const href = part ? `${base}/${part}` : base;

@@ -1,0 +1,32 @@
+// The projects that a person has last visited in this browser, until they sign out here.
+import { me } from "../api/session.ts";
+
+export interface Visit {
+  namespace: string;
+  name: string;
+  title?: string;
+}
+
+const MOST = 6; // one of them is often the one that is shown
+
+const keyOf = (person: number | undefined): string => `waypost-visited ${person ?? ""}`;
+const isOf = (namespace: string, name: string) => (each: Visit): boolean => each.namespace === namespace && each.name === name;
+
+/** Return the projects, the last one first. */
+export function visited(): readonly Visit[] {
+  try {
+    const kept: unknown = JSON.parse(localStorage.getItem(keyOf(me.peek()?.id)) ?? "[]");
+    return Array.isArray(kept) ? kept as Visit[] : [];
+  } catch {
+    return []; // not what was written here
+  }
+}
+
+/** Note a visit; or that there is nothing to visit, where it has no title. */
+export function noteVisit(namespace: string, name: string, title: string | null): void {
+  const others = visited().filter((each) => !isOf(namespace, name)(each));
+  localStorage.setItem(keyOf(me.peek()?.id), JSON.stringify(title === null ? others : [{ namespace, name, title }, ...others].slice(0, MOST)));
+}
+
+/** Forget where a person was. */
+export const forgetVisits = (person: number | undefined): void => localStorage.removeItem(keyOf(person));

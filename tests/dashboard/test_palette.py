@@ -1,0 +1,83 @@
+"""The palette before one types: the projects that were visited last, then others; and the search of the shown project."""
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.dashboard.conftest import sign_in
+from tests.dashboard.test_editing import view
+from tests.dashboard.test_pages import violations
+from tests.e2e.world import Place, World
+
+Opens = Callable[..., Page]
+
+
+def visit(page: Page, place: Place) -> None:
+    page.goto(view(place))
+    expect(page.get_by_text("No redirects yet").or_(page.locator("tbody tr").first)).to_be_visible()
+
+
+def open_palette(page: Page) -> Locator:
+    page.keyboard.press("Control+k")
+    return page.get_by_role("dialog", name="Commands").get_by_role("option")
+
+
+def test_the_projects_that_were_visited_last_are_first_before_one_types(world: World, new_page: Opens) -> None:
+    first, second, other = (world.place() for _ in range(3))
+    page = new_page(refused=404)
+    sign_in(page, world.user("admin"))
+    visit(page, first)
+    visit(page, second)
+    options = open_palette(page)
+    expect(options.first).to_have_text(f"{first.namespace} / shop")  # not the one that is shown
+    page.keyboard.press("Escape")
+    page.goto("/dashboard/start")
+    options = open_palette(page)
+    expect(options.nth(0)).to_have_text(f"{second.namespace} / shop")
+    expect(options.nth(1)).to_have_text(f"{first.namespace} / shop")
+    expect(options.nth(2)).to_have_text(re.compile(" / "))  # others, in the order of their names
+    expect(options.get_by_text("Go to the overview")).to_be_visible()
+    assert violations(page) == []
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(view(first)))
+    first.ask("DELETE", f"?confirm={first.project}", 204)
+    expect(page.locator("main .failure").first).to_be_visible()
+    page.goto("/dashboard/start")
+    options = open_palette(page)
+    expect(options.first).to_have_text(f"{second.namespace} / shop")
+    expect(options.get_by_text(first.namespace)).to_have_count(0)
+    assert other.namespace
+
+
+def test_visits_are_forgotten_by_who_signs_out(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page()
+    sign_in(page, world.user("admin"))
+    visit(page, place)
+    assert place.namespace in page.evaluate("JSON.stringify(localStorage)")
+    page.get_by_role("banner").get_by_role("button", name="Sign out").click()
+    expect(page.get_by_text("You have signed out.")).to_be_visible()
+    assert place.namespace not in page.evaluate("JSON.stringify(localStorage)")
+
+
+def test_the_redirects_of_the_shown_project_are_searched_from_the_palette(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/alpha", "/beta")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/history"))
+    expect(page.locator(".publishes > li").first).to_be_visible()
+    options = open_palette(page)
+    page.keyboard.type("/alpha & more")
+    expect(options).to_have_text(["Search redirects for “/alpha & more”"])
+    assert violations(page) == []
+    page.get_by_role("combobox").fill("/alpha")
+    page.keyboard.press("Enter")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.get_by_label("Search source, target and note")).to_have_value("/alpha")
+    page.goto("/dashboard/start")
+    options = open_palette(page)
+    page.keyboard.type("/alpha")
+    expect(page.get_by_text("No command, project or namespace has these words.")).to_be_visible()
+    expect(options).to_have_count(0)
