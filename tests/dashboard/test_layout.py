@@ -166,3 +166,24 @@ def test_an_empty_note_takes_no_line_on_a_narrow_screen(world: World, new_page: 
     notes = page.locator('td[data-label="Note"]')
     expect(notes).to_have_count(2)
     expect(notes.filter(visible=True)).to_have_text(["For crawlers"])
+
+
+@pytest.mark.parametrize("width", [720, 820, 1000])
+def test_the_texts_of_a_row_are_whole_on_a_tablet(world: World, new_page: Opens, width: int) -> None:
+    place = world.place()
+    place.add("/old/products/item-0001", target="/products/item-0001-shoes")
+    place.add("/tagged", tags=["spring", "shoes", "print"])
+    agent = {"name": "edge-frankfurt-1", "type": "default", "version": 1, "status": "error"}
+    place.ask("POST", "/agents", 200, json={**agent, "error": "cannot load: out of memory"})
+    page = new_page(viewport={"width": width, "height": 800})
+    sign_in(page, world.user("admin"), f"/dashboard/project/{place.namespace}/shop")
+    expect(page.locator('td[data-label="Source"]')).to_have_count(2)
+    cut = """[...document.querySelectorAll("table :is(th a, td, .long-start, .badge)")].filter((each) =>
+      each.scrollWidth > each.clientWidth && getComputedStyle(each).display !== "inline").map((each) => each.textContent)"""
+    assert page.evaluate(cut) == []
+    source = page.get_by_role("link", name="Source", exact=True)
+    expect(source).to_be_in_viewport()
+    assert (source.bounding_box() or {})["height"] < 30  # the heading is on one line
+    page.goto(f"/dashboard/project/{place.namespace}/shop/agents")
+    for text in ("edge-frankfurt-1", "cannot load: out of memory"):
+        assert (page.get_by_text(text).bounding_box() or {})["height"] < 30
