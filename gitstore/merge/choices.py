@@ -132,7 +132,8 @@ def _whole_value(kind: Kind, choice: Choice, pointer: str, identity: str, projec
     name = "source" if kind is Kind.REDIRECTS else "path"
     if found := schemas.check(f"{noun}-put", value):
         raise invalid_value([each.under(pointer) for each in found])
-    _require(value[name] == identity, f"{pointer}/{name}", f"{identity!r}, as in the rule of the conflict")
+    # Not quoted: who may write rules may not be allowed to read them.
+    _require(value[name] == identity, f"{pointer}/{name}", f"the {name} of the rule in the conflict")
     shaped = rule_fields(rule_of(kind, {"file": "", **value})) or {}
     del shaped["file"]
     return shaped | ({"file": _file_value(kind, value["file"], f"{pointer}/file", project)} if "file" in value else {})

@@ -426,6 +426,20 @@ def test_a_choice_needs_the_grant_of_its_kind(place: Place, push: Push) -> None:
     both.root.ask("POST", path, 200, json={"choices": choices})
 
 
+def test_the_refusal_of_a_value_does_not_name_a_rule_that_the_caller_may_not_read(place: Place, push: Push) -> None:
+    """A conflict of it has its id alone, and so has the refusal of a value with another source."""
+    place.published("/secret")
+    push("sale", {"shop/redirects.yaml": "redirects: []\n"})
+    push("release", {"shop/redirects.yaml": rules("/secret").replace("/new", "/theirs")})
+    writer = place.holder(("project", "read"), ("redirect", "write"))
+    [conflict] = conflicts_of(writer.root.get(path_of(place, "sale")))
+    value = {"type": "BASIC", "source": "/guess", "target": "/new", "status": "FOUND"}
+    choice = {**{name: conflict[name] for name in ("kind", "project", "id", "field")}, "value": value}
+    refused = writer.root.ask("POST", path_of(place, "sale", "/update"), 422, json={"choices": [choice]})
+    assert refused.json()["problems"][0]["pointer"] == "/choices/0/value/source"
+    assert "secret" not in refused.text
+
+
 def test_a_wrong_body_of_an_update_tells_nothing_of_the_proposal(place: Place, push: Push) -> None:
     """It is refused as such whatever the address names, and not read from a stranger; a right one is 403 or 404."""
     push("sale", {"shop/redirects.yaml": rules("/a")})
