@@ -1,6 +1,6 @@
 """The texts of files in conflict, for those who resolve them: a merge itself has only the ids of the contents."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gitstore.git.repository import Repository
 from gitstore.layout import BlobId
@@ -24,6 +24,10 @@ class FileTexts:
     def add(self, project: str, conflicts: Sequence[Conflict]) -> list[Conflict]:
         """Return conflicts of a project, those of its files with the contents of each side, unless one is long or no text."""
         return [self._add(each) if _is_file(project, each) else each for each in conflicts]
+
+    def add_beside(self, conflicts: Sequence[Conflict], plain: Collection[str]) -> list[Conflict]:
+        """Return conflicts of files beside the projects in the same way, those of the `plain` ones, which are no links."""
+        return [self._add(each) if each["file"] in plain else each for each in conflicts]
 
     def _add(self, conflict: Conflict) -> Conflict:
         texts = self._read(conflict) if self._files < _MOST_FILES else None

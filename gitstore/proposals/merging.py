@@ -12,7 +12,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.decisions import read_decisions
 from gitstore.drafts.drafts import project_tree
 from gitstore.errors import Invalid, ProposalConflicts
-from gitstore.git.modes import FILE_MODE
+from gitstore.git.modes import EXECUTABLE_MODE, FILE_MODE
 from gitstore.git.repository import Repository, TreeEntry
 from gitstore.git.transaction import Transaction
 from gitstore.layout import BlobId, CommitId, TreeId
@@ -161,6 +161,14 @@ def changed_files_beside(repository: Repository, ends: Ends) -> dict[str, tuple[
     old, new = (files_beside(repository, commit) for commit in (ends.base, ends.head))
     pairs = {path: (old.get(path), new.get(path)) for path in sorted(old.keys() | new.keys())}
     return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def plain_paths_beside(repository: Repository, proposal: Proposal) -> set[str]:
+    """Return the paths of files beside the projects that are plain files in each of the three commits that has them."""
+    base, head = require_intact(proposal)
+    sides = [files_beside(repository, commit) for commit in Ends(base, proposal.release, head)]
+    special = {path for side in sides for path, entry in side.items() if entry.mode not in {FILE_MODE, EXECUTABLE_MODE}}
+    return set().union(*sides) - special
 
 
 def plain_file(path: str, entry: TreeEntry | None) -> BlobId | None:

@@ -15,6 +15,7 @@ from gitstore.merge.file_texts import FileTexts
 from gitstore.proposals import branches
 from gitstore.proposals.branches import UpdateRequest
 from gitstore.proposals.merges import GoneMerge, find_gone_merge
+from gitstore.proposals.merging import plain_paths_beside
 from gitstore.proposals.proposal import Proposal, ProposalKey, read_proposal, read_proposals
 from gitstore.proposals.publishing import (
     MergeRequest,
@@ -81,7 +82,10 @@ class Proposals(Component):
                 replace(with_subjects(compiler, proposal, each), conflicts=texts.add(each.name, each.conflicts))
                 for each in found.projects
             ]
-        return replace(found, projects=projects)
+            conflicts = found.conflicts and texts.add_beside(
+                found.conflicts, plain_paths_beside(compiler.repository, proposal)
+            )
+        return replace(found, projects=projects, conflicts=conflicts)
 
     def identities(
         self, namespace: str, proposal: Proposal, wanted: Collection[tuple[str, Kind, str]]

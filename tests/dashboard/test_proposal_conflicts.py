@@ -205,6 +205,13 @@ def test_conflicts_of_several_projects_and_files_are_one_list(world: World, new_
     sign_in(page, world.user("admin"), pushed.address)
     take(page, "/a Target in shop", "The branch")
     take(page, "/a Target in blog", "Published")
+    readme = page.get_by_role("group", name="README.md The whole file")
+    expect(readme.get_by_role("radio")).to_have_count(2)
+    for side, text in (("The branch", "Mine"), ("Published", "Theirs")):
+        shown = readme.locator("label", has_text=side)
+        expect(shown.locator(".line.old")).to_contain_text("Base")
+        expect(shown.locator(".line:not(.old)")).to_contain_text(text)
+    assert violations(page) == []
     take(page, "README.md The whole file", "The branch")
     button(page, "Resolve 3 conflicts").click()
     expect(page.locator(".conflicts")).to_have_count(0)

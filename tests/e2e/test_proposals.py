@@ -10,9 +10,10 @@ import pytest
 
 from api.db.audit import AuditEvent, list_entries
 from tests.e2e.caller import Caller
-from tests.e2e.git import Clone, check_repository, git, rules
+from tests.e2e.git import Clone, check_repository, git, remove_hooks, rules
 from tests.e2e.pusher import Pusher
 from tests.e2e.world import Place, World
+from tests.service import wait_until
 
 JSON = {"Content-Type": "application/json"}
 
@@ -578,3 +579,30 @@ def test_proposals_are_found_by_title_branch_and_author_and_by_no_title_that_is_
     assert found(reader, "secret") == []
     of_blog = place.root.get(f"{place.space}/proposals", project="blog", q="sale")
     assert of_blog["total"] == 0
+
+
+def test_the_texts_of_a_file_beside_the_projects_are_for_who_may_read_all_rules(
+    place: Place, push: Push, tmp_path: Path
+) -> None:
+    """A rule can be quoted there. A link has none, nor has the list."""
+    push("release", {"README.md": "Base\n", "LICENSE": "Old\n"})
+    push("sale", {"README.md": "Mine\n", "LICENSE": "Mine\n"})
+    remove_hooks(place.repository)  # which refuses a link
+    clone = Clone.of(place.repository, tmp_path / "link", "release")
+    clone.write("README.md", "Theirs\n")
+    (clone.folder / "LICENSE").unlink()
+    (clone.folder / "LICENSE").symlink_to("README.md")
+    clone.commit()
+    clone.push("release")
+    wait_until(lambda: place.root.get(path_of(place, "sale"))["conflicts"] != [], 30, "the conflicts")
+    found = place.root.get(path_of(place, "sale"))["conflicts"]
+    assert [(each["file"], each.get("texts")) for each in found] == [
+        ("LICENSE", None),
+        ("README.md", {"base": "Base\n", "release": "Theirs\n", "draft": "Mine\n"}),
+    ]
+    for granted, shown in ((("redirect", "page"), True), (("redirect",), False)):
+        grants = [("project", "read"), *((kind, "read") for kind in granted)]
+        caller = place.world.holder(*grants, namespace=place.namespace)
+        told = caller.get(path_of(place, "sale"))["conflicts"]
+        assert [each["file"] for each in told] == ["LICENSE", "README.md"]
+        assert ("texts" in told[1]) is shown

@@ -20,11 +20,12 @@ _NO_SOURCES: Sources = {}
 class Reader(NamedTuple):
     """The reader of proposals: the kinds of records that they may read, by project, and whether files beside them too.
 
-    A project that is not among the keys is not shown.
+    A project that is not among the keys is not shown. `everywhere` has the kinds that they may read in any project.
     """
 
     kinds: Mapping[str, Collection[Kind]]
     reads_all: bool
+    everywhere: Collection[Kind]
 
 
 def summary(report: ProposalReport, reader: Reader, oldest: float, sources: Sources = _NO_SOURCES) -> dict[str, Any]:
@@ -63,7 +64,7 @@ def detail(report: ProposalReport, reader: Reader, oldest: float, sources: Sourc
         "fault": report.fault if is_whole else "",
         "projects": [_project(each, reader.kinds[each.name]) for each in shown],
         "files": json_views.files(report.files) if reader.reads_all else [],
-        "conflicts": list(report.conflicts) if reader.reads_all else [],
+        "conflicts": redact_conflicts(report.conflicts, reader.everywhere) if reader.reads_all else [],
     }
 
 

@@ -10,7 +10,7 @@ from falcon.asgi import Request, Response
 
 from api.auth.permissions.principal import as_principal
 from api.db.namespaces.reviews import DraftKey, Origin
-from api.http.guard.access import any_principal, author_of, missing_grant, principal_of, readable_kinds
+from api.http.guard.access import EVERYWHERE, any_principal, author_of, missing_grant, principal_of, readable_kinds
 from api.http.guard.content_body import read_content, read_optional_content
 from api.http.guard.proposal_access import (
     WRITE,
@@ -278,7 +278,7 @@ async def _show(
 def _reader(req: Request, namespace: str, proposal: Proposal) -> Reader:
     names = _shown(req, namespace, proposal)
     kinds = {name: readable_kinds(req, namespace, name) for name in names}
-    return Reader(kinds, reads_all(principal_of(req), namespace))
+    return Reader(kinds, reads_all(principal_of(req), namespace), readable_kinds(req, namespace, EVERYWHERE))
 
 
 def _shown(req: Request, namespace: str, proposal: Proposal) -> Collection[str]:

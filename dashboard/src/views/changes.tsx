@@ -147,24 +147,26 @@ const answered = (answer: Answer): string => (answer ? `${answer.status} ${answe
 interface ImpactProps {
   impact: Impact;
   id?: string;
+  /** The project, where the view has several. */
+  where?: string;
   /** The problems that the view lists: a finding among them is not shown again. */
   problems?: readonly Finding[];
 }
 
 /** What changes cause beyond its own lines: chains and loops that come and go, requests that are answered in another way. */
-export function ImpactPanel({ impact, id = "impact", problems = [] }: ImpactProps): JSX.Element | null {
+export function ImpactPanel({ impact, id = "impact", where = "", problems = [] }: ImpactProps): JSX.Element | null {
   const { appears, goes, answers, neverAnswer } = impact;
   const listed = new Set(problems.map(placeOf));
   const others = appears.items.filter((each) => !listed.has(placeOf(each)));
   const some = appears.total > appears.items.length ? `the first ${count(appears.items.length)} ` : "";
-  const where = others.length < appears.items.length ? `, ${some}marked as new among the problems` : "";
+  const marked = others.length < appears.items.length ? `, ${some}marked as new among the problems` : "";
   if (!appears.total && !goes.total && !answers.total && answers.complete) return null;
   const rules = (items: typeof appears.items): JSX.Element => (
     <ul class="problems">{items.map((each, index) => <li key={index}><Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.code.replaceAll("_", " "))}</Badge> <bdi>{reveal(inWords(each.message))}</bdi></li>)}</ul>
   );
   return (
     <section class="panel" aria-labelledby={id}>
-      <h2 id={id}>What it changes for visitors</h2>
+      <h2 id={id}>What it changes for visitors{where && <span class="visually-hidden"> in {where}</span>}</h2>
       {answers.total > 0 && <>
         <p>{!answers.complete && "At least "}{plural(answers.total, "request")} {answers.total === 1 ? "is" : "are"} answered in another way:</p>
         <ul class="answers" tabIndex={0}>{answers.items.map((each) => <li key={each.request}><code>{reveal(each.request)}</code><Old value={answered(each.before)} /><New value={answered(each.after)} /></li>)}</ul>
@@ -172,7 +174,7 @@ export function ImpactPanel({ impact, id = "impact", problems = [] }: ImpactProp
       </>}
       {!answers.complete && <p class="quiet">A regular expression changes. Of the requests that it answers only examples are known: test more of them.</p>}
       <p class="quiet">Compared with what was published when this began, without what was published since.</p>
-      {appears.total > 0 && <><p>{plural(appears.total, "finding")} more{where}{others.length > 0 ? ":" : "."}</p>{others.length > 0 && rules(others)}</>}
+      {appears.total > 0 && <><p>{plural(appears.total, "finding")} more{marked}{others.length > 0 ? ":" : "."}</p>{others.length > 0 && rules(others)}</>}
       {goes.total > 0 && <details><summary>{plural(goes.total, "finding")} less</summary>{rules(goes.items)}</details>}
       {neverAnswer.appears > 0 && <p><Badge tone="warn">{plural(neverAnswer.appears, "rule")} would never answer</Badge></p>}
     </section>

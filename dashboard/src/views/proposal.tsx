@@ -224,7 +224,7 @@ function Project({ namespace, proposal, part, thread }: ProjectProps): JSX.Eleme
       <div class="columns"><div>{diff.data && (diff.data.changes.length ? <ChangeList items={diff.data.changes} card={(each) => (
         <Item key={`${each.kind} ${each.id}`} namespace={namespace} id={proposal.id} head={proposal.state === "merged" ? null : diff.data?.head ?? null} project={part.name} change={each} thread={thread} />)} /> : <p class="quiet">No rule differs.</p>)}
       <Files items={part.files} /></div>
-      <aside>{diff.data?.impact && <ImpactPanel impact={diff.data.impact} id={`impact-${part.name}`} problems={part.problems} />}
+      <aside>{diff.data?.impact && <ImpactPanel impact={diff.data.impact} id={`impact-${part.name}`} where={part.name} problems={part.problems} />}
       {diff.data?.head && proposal.state !== "merged" && <Verdict namespace={namespace} id={proposal.id} head={diff.data.head} project={part.name} review={part.review} />}</aside></div>
     </section>
   );
