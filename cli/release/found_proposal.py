@@ -57,7 +57,7 @@ def reports_as_json(
     shown = []
     for report in reports:
         found = {key.project: review for key, review in reviews.find_reviews(_subjects(namespace, report)).items()}
-        reader = Reader({each.name: tuple(Kind) for each in report.projects}, reads_all=True)
+        reader = Reader({each.name: tuple(Kind) for each in report.projects}, reads_all=True, everywhere=tuple(Kind))
         whole = view(report, reader, oldest, sources)
         projects = [
             {**each, "review": review_json.review(review) if (review := found.get(each["name"])) else None}
