@@ -28,7 +28,7 @@ def test_a_draft_names_its_owners_and_waits_for_them(world: World, new_page: Ope
     waiting = owning.locator(".waiting li", has_text=row)
     expect(waiting).to_be_visible()
     expect(waiting).not_to_contain_text(MARK)  # no one has asked yet
-    asking.get_by_role("button", name="Ask for a review").click()
+    asking.get_by_role("button", name="Ask for a review", exact=True).click()
     expect(waiting).to_contain_text(MARK)
     sign_in(looking, other)
     expect(looking.locator(".waiting li", has_text=row)).to_contain_text("You may review it")

@@ -549,7 +549,7 @@ def test_a_draft_is_reviewed_by_a_second_person_and_published(world: World, new_
     page.get_by_role("link", name="Draft", exact=True).click()
     expect(page.get_by_text("Needs approval").first).to_be_visible()
     page.get_by_label("Your comment").fill("Please look at the target.")
-    page.get_by_role("button", name="Ask for a review").click()
+    page.get_by_role("button", name="Ask for a review", exact=True).click()
     expect(page.get_by_text("Review requested", exact=True)).to_be_visible()
     other = new_page()
     sign_in(other, second, view(place, "/draft"))

@@ -33,7 +33,7 @@ def test_a_button_keeps_the_focus_over_its_call_or_gives_it_to_its_field(world: 
     place.add("/a", "/b")
     page = new_page()
     sign_in(page, world.user("admin"), view(place, "/draft"))
-    page.get_by_role("button", name="Ask for a review").press("Enter")
+    page.get_by_role("button", name="Ask for a review", exact=True).press("Enter")
     page.get_by_text("asked for a review").wait_for()
     expect(page.get_by_role("button", name="Ask again")).to_be_focused()  # the same button, with a new name
     page.get_by_label("Your comment").fill("A remark")

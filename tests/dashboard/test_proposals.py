@@ -76,7 +76,7 @@ def test_a_proposal_waits_for_its_owner_and_then_for_a_publisher(world: World, n
     expect(waiting).to_be_visible()
     sign_in(asking, author, f"/dashboard/proposal/{place.namespace}/{made['id']}")
     expect(asking.get_by_role("button", name="Approve")).to_have_count(0)
-    asking.get_by_role("button", name="Ask for a review").click()
+    asking.get_by_role("button", name="Ask for a review", exact=True).click()
     expect(asking.get_by_text("Review requested", exact=True)).to_be_visible()
     expect(waiting).to_contain_text("Waits for you, an owner of what it changes")
     waiting.get_by_role("link").click()

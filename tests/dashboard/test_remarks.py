@@ -67,7 +67,7 @@ def test_an_editor_sees_who_has_asked_for_a_review_and_who_may_publish(world: Wo
         expect(page.get_by_text("needs the grant project:publish, which the roles publisher and admin")).to_be_visible()
         expect(page.get_by_text("has to be approved by someone else with the grant project:review")).to_be_visible()
         expect(page.get_by_text("A review was asked for")).to_have_count(0)
-        page.get_by_role("button", name="Ask for a review").click()
+        page.get_by_role("button", name="Ask for a review", exact=True).click()
         expect(page.get_by_text("A review was asked for by Ada Lovelace just now.")).to_be_visible()
         expect(page.get_by_role("button", name="Ask for a review")).to_have_count(0)
         page.get_by_role("button", name="Ask again").click()
@@ -132,3 +132,24 @@ def test_a_comment_is_sent_with_the_keyboard_and_its_address_is_a_link(world: Wo
     expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
     expect(field).to_have_value("")
     assert violations(page) == []
+
+
+def test_the_review_is_asked_for_and_given_from_the_top_of_a_long_draft(world: World, new_page: Opens) -> None:
+    place = world.place()
+    for number in range(12):
+        place.add(f"/old/{number}")
+    page, other = new_page(viewport={"width": 390, "height": 800}), new_page()
+    sign_in(page, world.user("editor"), view(place, "/draft"))
+    top = page.locator(".summary").get_by_role("button", name="Ask for a review …")
+    expect(top).to_be_in_viewport()
+    top.press("Enter")
+    field = page.get_by_label("Your comment")
+    expect(field).to_be_focused()
+    expect(field).to_be_in_viewport()
+    page.keyboard.type("Before Friday, please.")
+    page.get_by_role("button", name="Ask for a review", exact=True).click()
+    expect(top).to_have_count(0)
+    sign_in(other, world.user("publisher"), view(place, "/draft"))
+    other.get_by_role("button", name="Review", exact=True).press("Enter")
+    expect(other.get_by_label("Your comment")).to_be_focused()
+    expect(other.get_by_role("button", name="✓ Approve")).to_be_in_viewport()

@@ -110,7 +110,7 @@ def test_a_role_is_offered_what_it_may_do_and_refused_the_rest(
         browser.goto(view(shop, part))
         expect(browser.locator(ready).first).to_be_visible()
         for offer in offers:
-            control = browser.get_by_role("button", name=offer.control)
+            control = browser.get_by_role("button", name=offer.control, exact=True)
             expect(control).to_have_count(1 if may(role, offer) else 0)
             if not may(role, offer):
                 refuse(shop, caller, offer)

@@ -21,7 +21,7 @@ import { discardChanges } from "./discard.ts";
 import { Files } from "./files.tsx";
 import { Fixes } from "./fixes.tsx";
 import { Moved, PublishDialog, type Subject } from "./publish.tsx";
-import { inOrder, mayJudge, mayRemark, MOST_REMARKS, Owners, remarkName, Remarks, ReviewBadge, Say, Verdicts, WhoPublishes } from "./review.tsx";
+import { inOrder, mayRemark, MOST_REMARKS, Owners, remarkName, Remarks, ReviewBadge, Say, ToReview, Verdicts, WhoPublishes } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Diff = components["schemas"]["draft-change-list.schema"];
@@ -162,7 +162,6 @@ function Open({ of, draft, head, state, diff, effects, thread, earlier, publish 
   const conflicts = state?.conflicts ?? [];
   const problems = state?.problems ?? [];
   const blocked = !state || conflicts.length > 0 || problems.some((each) => each.severity === "error");
-  const asked = review?.state === "requested" && mayJudge(review);
   const begin = (): void => publish({ seen: subjectOf(head, state, diff), ids: [...chosen.keys()], chosen: chosen.size ? countsOf(chosen.values()) : null });
   useCommands(`draft ${String(publishes && !blocked)} ${String(unapproved)} ${head} ${[...chosen.keys()].join()}`, () => (publishes && !blocked ? [{ name: "Publish the draft", keys: "p", run: begin }] : []));
   return (
@@ -173,7 +172,7 @@ function Open({ of, draft, head, state, diff, effects, thread, earlier, publish 
         <p class="actions">
           {chosen.size > 0 && [...chosen.values()].every(edits) && <Button disabled={call.busy} onClick={() => revert([...chosen.values()])}>Discard {plural(chosen.size, "change")}</Button>}
           {may(of, "redirect", "write") && may(of, "page", "write") && <Button kind="danger" onClick={() => setDiscarding(true)}>Discard all …</Button>}
-          {(asked || (unapproved && mayRemark(of))) && <Button kind={unapproved ? "primary" : "plain"} onClick={() => document.getElementById("review")?.scrollIntoView()}>Review …</Button>}
+          <ToReview parts={[{ of, review }]} publishes={publishes} />
           {publishes && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={begin}>{chosen.size ? `Publish ${plural(chosen.size, "change")} …` : "Publish …"}</Button>}
         </p>
       </div>

@@ -19,7 +19,7 @@ import { Conflicts, type Choice, type Conflict } from "./conflicts.tsx";
 import { Files } from "./files.tsx";
 import { Override, useUnsigned } from "./override.tsx";
 import { Published, Typed, Warnings } from "./publish.tsx";
-import { Asked, askText, Doubt, inOrder, isRejected, mayJudge, mayRemark, MOST_REMARKS, Owners, Remarks, ReviewBadge, Unseen, Verdicts, WhoApproves, WhoPublishes } from "./review.tsx";
+import { Asked, askText, Doubt, inOrder, isRejected, mayJudge, mayRemark, MOST_REMARKS, Owners, Remarks, ReviewBadge, ToReview, Unseen, Verdicts, WhoApproves, WhoPublishes } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Proposal = components["schemas"]["proposal.schema"];
@@ -170,6 +170,8 @@ function Body({ namespace, proposal, shown, ended, thread, onMerge }: BodyProps)
         {conflicts.length > 0 && <Conflicts items={conflicts} mine="branch" whole settles={settles} resolve={resolve}><WayOn branch={proposal.branch} open={!conflicts.every(settles)} /></Conflicts>}
         <Refusal text={call.faults.text} />
         <p class="actions">
+          {proposal.head && proposal.state !== "merged" && <ToReview publishes={all("project", "publish")} parts={proposal.projects.map((each) => (
+            { of: { namespace, project: each.name }, review: each.review, within: `[aria-labelledby="project-${each.name}"]` }))} />}
           {all("project", "publish") && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={() => setMerging(proposal)}>Merge and publish …</Button>}
           {edits && isBehind && <Button disabled={call.busy} onClick={update}>Update from release</Button>}
           {edits && <Button kind="danger" onClick={() => setDropping(proposal)}>Remove the branch …</Button>}

@@ -64,6 +64,25 @@ export function Asked({ review }: { review: Review | null }): JSX.Element | null
 /** What the button that asks for a review says. */
 export const askText = (review: Review | null): string => (review?.state === "requested" ? "Ask again" : "Ask for a review");
 
+interface ToReviewProps {
+  /** The reviews of a draft or proposal; `within` selects the part of the page that has its form. */
+  parts: readonly { of: Of; review: Review | null; within?: string }[];
+  publishes: boolean;
+}
+
+/** What leads to the form of a review, at the end of a long page: to give the one that is awaited, or to ask for one. */
+export function ToReview({ parts, publishes }: ToReviewProps): JSX.Element | null {
+  const judged = parts.find(({ review }) => mayJudge(review) && (review?.state === "requested" || (review?.required && review.state !== "approved")));
+  const goal = judged ?? parts.find(({ of, review }) => review && mayEdit(of) && !["requested", "approved"].includes(review.state) && (review.required || !publishes));
+  if (!goal) return null;
+  const lead = (): void => {
+    const field = document.querySelector<HTMLElement>(`${goal.within ?? ""} aside .say textarea`);
+    field?.focus();
+    field?.scrollIntoView({ block: "center" });
+  };
+  return <Button kind={publishes && !goal.review?.required ? "plain" : "primary"} onClick={lead}>{judged ? "Review" : "Ask for a review …"}</Button>;
+}
+
 /** How many remarks are read at first, and more of with each look at earlier ones. */
 export const MOST_REMARKS = 100;
 
