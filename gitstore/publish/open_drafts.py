@@ -17,11 +17,12 @@ from gitstore.publish.code_owners import read_owned_subject
 
 
 class DraftHead(NamedTuple):
-    """The branch of a draft: its commit, and the time of that in seconds since 1970."""
+    """The branch of a draft: its commit, and the time of that in seconds since 1970, with its author's name."""
 
     time: int
     name: DraftName
     commit: CommitId
+    author: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ def list_heads(repository: Repository, projects: Collection[str]) -> list[DraftH
         project, slash, draft = ref.removeprefix(DRAFT_PREFIX).partition("/")
         if ref.startswith(DRAFT_PREFIX) and slash and project in projects:
             with suppress(Broken):
-                found.append(DraftHead(repository.commit(commit).time, DraftName(project, draft), commit))
+                info = repository.commit(commit)
+                found.append(DraftHead(info.time, DraftName(project, draft), commit, info.author.name))
     return found
 
 

@@ -214,7 +214,7 @@ def test_two_tabs_with_one_rule_do_not_overwrite_each_other(world: World, new_pa
     other.get_by_role("button", name="Save in the draft").click()
     expect(other).to_be_hidden()
     form.get_by_role("button", name="Save in the draft").click()
-    expect(form.get_by_role("alert").first).to_contain_text("Someone else has changed it meanwhile")
+    expect(form.get_by_role("alert").first).to_contain_text("Someone else changed Target meanwhile")
     expect(form.get_by_label("Target")).to_have_value("/of-the-first-tab")
     assert drafted(place) == {"/a": "/of-the-second-tab"}
 

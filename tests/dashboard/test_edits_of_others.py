@@ -1,5 +1,6 @@
 """Edits by other people, in whatever way, show in an open page without a reload, and take nothing from who looks at it."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -80,7 +81,7 @@ def test_an_open_form_says_that_its_rule_was_changed_and_only_then(world: World,
     page.locator("tbody").get_by_role("link", name="/a").click()
     target.fill("/mine too")
     place.ask("DELETE", f"/draft/redirects/{made['id']}", 204)
-    expect(both).to_contain_text("Someone else has removed it")
+    expect(both).to_contain_text("e2e has removed it")
     expect(target).to_have_value("/mine too")
 
 
@@ -96,7 +97,7 @@ def test_two_people_who_change_other_fields_of_a_rule_both_keep_theirs(world: Wo
     both = form.get_by_role("region", name="What someone else has made of it")
     expect(both.locator("dl > div")).to_have_count(2)
     expect(both.locator("dl > div", has_text="Target")).to_contain_text("changed by you only")
-    expect(both.locator("dl > div", has_text="Note")).to_contain_text("changed by someone else")
+    expect(both.locator("dl > div", has_text="Note")).to_contain_text("changed by e2e")
     form.get_by_label("Target").press("Enter")  # to save is to choose first
     expect(both.get_by_role("alert")).to_be_focused()
     page.keyboard.press("Tab")
@@ -105,6 +106,34 @@ def test_two_people_who_change_other_fields_of_a_rule_both_keep_theirs(world: Wo
     expect(form).to_be_hidden()
     found = place.get(f"/draft/redirects/{made['id']}")
     assert (found["target"], found["note"]) == ("/mine", "Theirs")
+
+
+def test_who_changed_which_field_is_named_and_each_is_chosen(world: World, new_page: Opens) -> None:
+    place = world.place()
+    made = place.add("/a", "/first")
+    page = new_page()
+    sign_in(page, world.user("admin"), f"{view(place)}?edit={made['id']}")
+    form = page.get_by_role("dialog", name="Edit the redirect")
+    form.get_by_label("Target").fill("/mine")
+    form.get_by_label("Note").fill("Mine")
+    one_stream(world)
+    place.ask("PATCH", f"/draft/redirects/{made['id']}", 200, json={"target": "/theirs", "tags": ["theirs"]})
+    [draft] = place.get("/drafts")["items"]
+    both = form.get_by_role("region", name="What someone else has made of it")
+    alert = both.get_by_role("alert")
+    expect(alert).to_contain_text(re.compile(f"{re.escape(draft['updatedBy'])} changed Target, Tags .*(just now|ago)"))
+    expect(form.get_by_text("Changed meanwhile: choose above.")).to_be_visible()
+    form.get_by_role("button", name="Save in the draft").click()
+    expect(alert).to_be_focused()
+    assert alert.evaluate("(text) => getComputedStyle(text).outlineStyle") == "solid"
+    save = both.get_by_role("button", name="Save as chosen")
+    expect(save).to_be_disabled()
+    expect(both.get_by_role("radio")).to_have_count(2)  # of the one field that both have changed
+    both.get_by_label("Theirs", exact=True).check()
+    save.click()
+    expect(form).to_be_hidden()
+    found = place.get(f"/draft/redirects/{made['id']}")
+    assert (found["target"], found["note"], found["tags"]) == ("/theirs", "Mine", ["theirs"])
 
 
 def test_a_second_enter_gives_nothing_away_that_was_typed(world: World, new_page: Opens) -> None:

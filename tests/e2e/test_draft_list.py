@@ -14,6 +14,7 @@ def test_drafts_with_changes_are_listed_with_what_tells_them_apart(place: Place)
     autumn = next(each for each in found if each["draft"] == "autumn")
     assert autumn["head"] == place.get("/draft", draft="autumn")["head"]
     assert autumn["changes"]["redirects"] == {"added": 0, "changed": 1, "removed": 0}
+    assert [autumn["updatedBy"]] == autumn["authors"]
     assert (len(autumn["authors"]), autumn["conflicts"], autumn["review"]["state"]) == (1, 0, "none")
     place.ask("DELETE", "/draft?draft=autumn", 204)
     assert [each["draft"] for each in place.get("/drafts")["items"]] == ["main"]

@@ -54,6 +54,7 @@ class DraftList:
                 "draft": head.name.draft,
                 "head": opened.head,
                 "updatedAt": json_views.dump_timestamp(head.time),
+                "updatedBy": head.author,
                 "authors": [author.name for author in opened.review_subject.authors],
                 "changes": json_views.counts(counts),
                 "conflicts": opened.conflicts,

@@ -122,7 +122,7 @@ const bodyOf = ({ tags, ...values }: Values): Body =>
 
 function Form({ of, name, item, start }: { of: Of; name: string; item: Page | null; start: Values }): JSX.Element {
   const [values, setValues] = useState(start);
-  const { theirs, held, attempt } = useTheirs(of, item, (name) => get(`${P}/draft/pages/{id}`, { path: { ...of, id: name } }));
+  const { theirs, by, held, attempt } = useTheirs(of, item, (name) => get(`${P}/draft/pages/{id}`, { path: { ...of, id: name } }));
   const call = useCall(FIELDS);
   const editable = may(of, "page", "write") && item?.change !== "removed";
   const dirty = JSON.stringify(values) !== JSON.stringify(start);
@@ -151,7 +151,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Page | nu
       <form class="form" onSubmit={(event) => { event.preventDefault(); if (theirs) leadToChoice(event); else save(item); }}>
         <Refusal text={call.faults.text} />
         {editable && may(of, "project", "read") && <ReviewWarning of={of} />}
-        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} base={item} busy={call.busy} save={() => save(held === item ? null : held)} keep={() => closeOf(name)} saveBoth={(fields) => save(held, fields)} />}
+        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} base={item} by={by} busy={call.busy} save={() => save(held === item ? null : held)} keep={() => closeOf(name)} saveBoth={(fields) => save(held, fields)} />}
         <Field label="Path" name="source" value={values.path} required onInput={set("path")} problem={fields["path"]} help={values.type === "BASIC_HOST" ? "A host and a path: example.org/robots.txt" : "A path: /robots.txt"} />
         {editable && <Namesake of={of} kind="page" typed={values.path === item?.path ? "" : values.path} />}
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
@@ -160,7 +160,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Page | nu
         <div class="two"><Field label="Note" name="note" value={values.note} onInput={set("note")} problem={fields["note"]} />
           <Field label="Tags" name="tags" value={values.tags} onInput={set("tags")} problem={fields["tags"]} help="Separated by commas." /></div>
         {item && <p class="help">In <code>{item.contentFile ?? item.file}</code>. {may(of, "project", "read") && <a href={viewPath(of, "history", { path: item.path })}>History of this page</a>}</p>}
-        <p class="actions">{editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}
+        <p class="actions">{editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}{theirs && <span class="quiet">Changed meanwhile: choose above.</span>}
           {item && editable && <Button disabled={dirty} onClick={() => keepPage({ edit: `copy-${item.id}` })}>Duplicate</Button>}
           {item && editable && <Button kind="danger" disabled={call.busy} onClick={drop}>Delete</Button>}
           {!editable && <span class="quiet">You cannot change this page here.</span>}</p>

@@ -62,7 +62,7 @@ export function RedirectEditor({ of, name, known }: { of: Of; name: string; know
 
 function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect | null; start: Values }): JSX.Element {
   const [values, setValues] = useState(start);
-  const { theirs, held, attempt } = useTheirs(of, item, (id) => get(`${P}/draft/redirects/{id}`, { path: { ...of, id } }));
+  const { theirs, by, held, attempt } = useTheirs(of, item, (id) => get(`${P}/draft/redirects/{id}`, { path: { ...of, id } }));
   const [typed, setTyped] = useState<Faults>(NO_FAULTS);
   const call = useCall(FIELDS);
   const fields = { ...typed.fields, ...call.faults.fields };
@@ -98,7 +98,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         {editable && may(of, "project", "read") && <ReviewWarning of={of} />}
-        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} base={item} busy={call.busy} save={() => save(held === item ? null : held)} keep={() => closeOf(name)} saveBoth={(fields) => save(held, fields)} />}
+        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} base={item} by={by} busy={call.busy} save={() => save(held === item ? null : held)} keep={() => closeOf(name)} saveBoth={(fields) => save(held, fields)} />}
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
           <Choice label="Status" value={values.status} options={STATUSES} onChange={set("status")} problem={fields["status"]} help="302 for something temporary: browsers remember a 301." /></div>
         {regex
@@ -112,7 +112,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
         <TryLine of={of} body={bodyOf(values)} item={item} fields={FIELDS} onFaults={setTyped} />
         {item && <p class="help">In <code>{item.file}</code>, line {item.line}. {may(of, "project", "read") && <a href={viewPath(of, "history", { source: item.source })}>History of this rule</a>}</p>}
         <p class="actions">
-          {editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}
+          {editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}{theirs && <span class="quiet">Changed meanwhile: choose above.</span>}
           {item && editable && <Button disabled={dirty} onClick={() => keepPage({ edit: `copy-${item.id}` })}>Duplicate</Button>}
           {item && editable && <Button kind="danger" disabled={call.busy} onClick={drop}>Delete</Button>}
           {!editable && <span class="quiet">{item?.change === "removed" ? "The draft removes this redirect. Take that back in the view Draft." : preview.value ? "Nothing that you type here is kept: edit the file." : "You may read this redirect, and not change it."}</span>}

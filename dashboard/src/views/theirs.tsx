@@ -1,19 +1,25 @@
 // What someone else has made of a record while it was edited here: both are seen before one replaces the other.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiFault } from "../api/client.ts";
+import { ApiFault, get } from "../api/client.ts";
 import { listen, RESUMED } from "../api/events.ts";
-import { Button } from "../components/basics.tsx";
+import { me } from "../api/session.ts";
+import { Button, Time } from "../components/basics.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { focusText } from "../state/focus.ts";
-import { isAboutDraft, type Of } from "../state/project.ts";
+import { isAboutDraft, may, P, type Of } from "../state/project.ts";
 import { Difference } from "./differences.tsx";
 import { shownValue } from "./replace.tsx";
 
 /** A record that someone else has changed, or that they have removed. */
 type Met<T> = T | "removed";
 
+/** Who has changed a draft last, and when. */
+interface By { name: string; at: string }
+
 interface Attempts<T> {
+  /** Who has made that of it, where it is known. */
+  by: By | null;
   /** What someone else has made of it; null while nobody is known to have. */
   theirs: Met<T> | null;
   /** What is in the draft, as far as is known here. */
@@ -24,14 +30,22 @@ interface Attempts<T> {
 
 /** What a form does with its record of the draft, and what someone else does meanwhile, which is shown as it happens. */
 export function useTheirs<T extends { id: string; etag: string; change: string | null }>(of: Of, item: T | null, read: (id: string) => Promise<T>): Attempts<T> {
-  const [theirs, setTheirs] = useState<Met<T> | null>(null);
+  const [{ theirs, by }, setMet] = useState<{ theirs: Met<T> | null; by: By | null }>({ theirs: null, by: null });
+  const shown = useRef(theirs);
+  /** Show it with who has changed the draft last: that is them while it is new, and not once it was shown. */
+  const meet = async (found: Met<T> | null): Promise<void> => {
+    const isNew = found && etagOf(found) !== etagOf(shown.current);
+    shown.current = found;
+    const changed = isNew ? await readBy(of) : null;
+    if (shown.current === found) setMet((before) => ({ theirs: found, by: isNew || !found ? changed : before.by }));
+  };
   // While something is done here, what happens to the record is that; once it is done, the form closes.
   const doing = useRef(false);
   useEffect(() => listen((event) => {
     if (!item || doing.current || !(event.type === RESUMED || isAboutDraft(of)(event))) return;
     readMet(() => read(item.id)).then((found) => {
-      if (!doing.current) setTheirs(() => (found !== "removed" && found.etag === item.etag ? null : found));
-    }, () => undefined); // it is reported at saving
+      if (!doing.current) return meet(etagOf(found) === item.etag ? null : found);
+    }).catch(() => undefined); // it is reported at saving
   }), []);
   const attempt = async <A,>({ id }: T, work: () => Promise<A>): Promise<A | undefined> => {
     doing.current = true;
@@ -40,12 +54,23 @@ export function useTheirs<T extends { id: string; etag: string; change: string |
     } catch (ex) {
       doing.current = false;
       const found = await readTheirs(ex, () => read(id));
-      setTheirs(() => found);
+      await meet(found);
       tellChanged();
       return undefined;
     }
   };
-  return { theirs, held: theirs && theirs !== "removed" ? theirs : item, attempt };
+  return { theirs, by, held: theirs && theirs !== "removed" ? theirs : item, attempt };
+}
+
+const etagOf = (found: Met<{ etag: string }> | null): string => (found === "removed" ? found : found?.etag ?? "");
+
+async function readBy(of: Of): Promise<By | null> {
+  if (!may(of, "project", "read")) return null;
+  const drafts = await get(`${P}/drafts`, { path: of }).catch(() => null);
+  const found = drafts?.items.find((each) => each.draft === (of.draft ?? "main"));
+  const person = me.peek();
+  const own = [person?.firstname, person?.lastname].filter(Boolean).join(" ") || person?.name; // as commits name their author
+  return found && found.updatedBy !== own ? { name: found.updatedBy, at: found.updatedAt } : null;
 }
 
 /** Read what someone else has made of a record; raises the fault of the call again if it is not about that. */
@@ -71,6 +96,7 @@ interface TheirsProps {
   mine: Readonly<Record<string, unknown>>;
   /** What both began with, where it is known. */
   base?: Readonly<Record<string, unknown>> | null;
+  by?: By | null;
   busy: boolean;
   /** Save mine: over theirs, or as a new one. */
   save: () => void;
@@ -81,7 +107,6 @@ interface TheirsProps {
 }
 
 type Side = "theirs" | "mine" | "both";
-const SIDES: Readonly<Record<Side, string>> = { theirs: "changed by someone else: theirs (−) and yours (+)", mine: "changed by you only: theirs (−) and yours (+)", both: "theirs (−) and yours (+)" };
 
 /** Return who has changed a field; both where that is not known. */
 function sideOf(field: string, { theirs, mine, base }: { theirs: Readonly<Record<string, unknown>> } & Pick<TheirsProps, "mine" | "base">): Side {
@@ -98,26 +123,35 @@ export function leadToChoice(event: Event): void {
   text.scrollIntoView({ block: "nearest" });
 }
 
-export function Theirs({ fields, theirs, mine, base = null, busy, save, keep, saveBoth }: TheirsProps): JSX.Element {
+export function Theirs({ fields, theirs, mine, base = null, by = null, busy, save, keep, saveBoth }: TheirsProps): JSX.Element {
+  const [choices, setChoices] = useState<Readonly<Record<string, Side>>>({});
+  const name = by?.name ?? "Someone else";
   if (theirs === "removed") {
     return (
       <section class="theirs" aria-label="What someone else has made of it">
-        <p role="alert">Someone else has removed it meanwhile, so nothing is saved yet. Choose:</p>
+        <p role="alert"><bdi>{name}</bdi> has removed it meanwhile, so nothing is saved yet. Choose:</p>
         <p class="actions"><Button disabled={busy} onClick={keep}>Leave it removed</Button><Button disabled={busy} onClick={save}>Add it again</Button></p>
       </section>
     );
   }
+  const sides: Readonly<Record<Side, string>> = { theirs: `changed by ${by?.name ?? "someone else"}: theirs (−) and yours (+)`, mine: "changed by you only: theirs (−) and yours (+)", both: "theirs (−) and yours (+)" };
   const differ = fields.filter(([field]) => shownValue(theirs[field]) !== shownValue(mine[field]))
-    .map(([field, name]) => [field, name, sideOf(field, { theirs, mine, base })] as const);
-  const own = differ.filter(([, , side]) => side === "theirs").map(([field]) => [field, theirs[field]] as const);
-  const joins = saveBoth && own.length > 0 && differ.some(([, , side]) => side === "mine") && differ.every(([, , side]) => side !== "both");
+    .map(([field, label]) => [field, label, sideOf(field, { theirs, mine, base })] as const);
+  const changed = base ? fields.filter(([field]) => shownValue(theirs[field]) !== shownValue(base[field])).map(([, label]) => label) : [];
+  // What a choice is kept by: it was made between these values.
+  const seen = (field: string): string => `${field} ${shownValue(theirs[field])}`;
+  const torn = saveBoth && differ.length > 1 ? differ.filter(([, , side]) => side === "both").map(([field]) => field) : [];
+  const taken = differ.filter(([field, , side]) => (choices[seen(field)] ?? side) === "theirs").map(([field]) => [field, theirs[field]] as const);
+  const joins = saveBoth && (torn.length > 0 || (differ.some(([, , side]) => side === "theirs") && differ.some(([, , side]) => side === "mine") && differ.every(([, , side]) => side !== "both")));
   return (
     <section class="theirs" aria-label="What someone else has made of it">
       {differ.length === 0
-        ? <p role="alert">Someone else has made the same of it.</p>
-        : <><p role="alert">Someone else has changed it meanwhile, so nothing is done yet. Choose:</p>
-          <dl>{differ.map(([field, name, side]) => <div key={field}><dt>{name}</dt><dd><span class="quiet">{SIDES[side]}</span> <Difference old={theirs[field]} now={mine[field]} /></dd></div>)}</dl></>}
-      <p class="actions">{joins && <Button disabled={busy} onClick={() => saveBoth(Object.fromEntries(own))}>Save both</Button>}<Button disabled={busy} onClick={keep}>Keep theirs</Button><Button disabled={busy} onClick={save}>Save mine over it</Button></p>
+        ? <p role="alert"><bdi>{name}</bdi> has made the same of it.</p>
+        : <><p role="alert"><bdi>{name}</bdi> {changed.length ? <>changed {changed.join(", ")} {by ? <Time at={by.at} /> : "meanwhile"}</> : "has changed it meanwhile"}, so nothing is done yet. Choose:</p>
+          <dl>{differ.map(([field, label, side]) => <div key={field}><dt>{label}</dt><dd><span class="quiet">{sides[side]}</span> <Difference old={theirs[field]} now={mine[field]} />
+            {torn.includes(field) && <span class="facts" role="group" aria-label={label}>{(["theirs", "mine"] as const).map((each) => (
+              <label key={each} class="check"><input type="radio" name={`take-${field}`} checked={choices[seen(field)] === each} onChange={() => setChoices({ ...choices, [seen(field)]: each })} /> {each === "theirs" ? "Theirs" : "Mine"}</label>))}</span>}</dd></div>)}</dl></>}
+      <p class="actions">{joins && <Button disabled={busy || torn.some((field) => !choices[seen(field)])} onClick={() => saveBoth(Object.fromEntries(taken))}>{torn.length ? "Save as chosen" : "Save both"}</Button>}<Button disabled={busy} onClick={keep}>Keep theirs</Button><Button disabled={busy} onClick={save}>Save mine over it</Button></p>
     </section>
   );
 }
