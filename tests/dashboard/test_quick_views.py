@@ -159,3 +159,54 @@ def test_what_is_read_is_told_only_if_it_takes_a_while(world: World, new_page: O
         expect(page.get_by_text(text)).to_be_visible()
         assert page.evaluate("window.seen") == [[text, "hidden"]]
     expect(page.get_by_text(text)).to_have_count(0)
+
+
+def test_what_is_saved_and_taken_back_is_in_the_table_before_it_is_read_again(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    open_list(page, place, world.user("admin"))
+    page.get_by_role("link", name="/a", exact=True).click()
+    page.get_by_role("dialog").get_by_label("Target").fill("/saved")
+    with held(page, LIST) as calls:
+        page.get_by_role("button", name="Save in the draft").click()
+        expect(page.locator("tbody")).to_contain_text("/saved")
+        expect(page.locator("tbody")).to_contain_text("Changed")
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator("tbody")).not_to_contain_text("/saved")
+        wait_until(lambda: page.evaluate("1") and len(calls) >= 1, PATIENCE, "the list that is read again")
+    expect(page.locator("tbody")).to_contain_text("/new")
+
+
+def test_a_discarded_change_leaves_the_list_before_it_is_read_again(world: World, new_page: Opens) -> None:
+    place = world.place()
+    for source in ("/a", "/b", "/c"):
+        place.add(source)
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    expect(page.locator(".change")).to_have_count(3)
+    page.wait_for_load_state("networkidle")
+    with held(page, re.compile(r"/draft/changes\?")) as calls:
+        page.get_by_role("button", name="Discard the change of /a").click()
+        expect(page.locator(".change")).to_have_count(2)
+        expect(page.locator(".summary")).to_contain_text("2 redirects added")
+        page.get_by_role("button", name="Discard the change of /b").click()
+        expect(page.locator(".change")).to_have_count(1)
+        wait_until(lambda: page.evaluate("1") and len(calls) >= 1, PATIENCE, "the list that is read again")
+    expect(page.locator(".summary")).to_contain_text("1 redirect added")
+    assert [each["source"] for each in place.get("/draft/redirects")["items"]] == ["/c"]
+
+
+def test_the_changes_of_a_draft_are_read_while_the_pointer_is_on_their_tab(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    place.add("/b")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    expect(page.locator("tbody tr")).to_have_count(2)
+    page.wait_for_load_state("networkidle")
+    with page.expect_response(re.compile(r"/draft/changes\?")):
+        page.locator(".tabs a[href*='/draft']").hover()
+    with held(page, re.compile(r"/draft/changes\?")):
+        tab(page, "Draft")
+        expect(page.locator(".change")).to_have_count(1)

@@ -150,7 +150,15 @@ export function Failure({ error, retry }: { error: Error; retry?: () => void }):
 }
 
 /** The views of one thing, as links. */
-export function Tabs({ items, label }: { items: readonly { href: string; text: string; current: boolean }[]; label: string }): JSX.Element {
+/** A tab; `ahead` reads what it shows, while the pointer or the focus is on it. */
+interface Tab {
+  href: string;
+  text: string;
+  current: boolean;
+  ahead?: (() => void) | undefined;
+}
+
+export function Tabs({ items, label }: { items: readonly Tab[]; label: string }): JSX.Element {
   const nav = useRef<HTMLElement>(null);
   const current = items.find((each) => each.current)?.href;
   // On a narrow screen the tabs scroll sideways: the current one is in the middle, so that its neighbours are seen too.
@@ -161,7 +169,7 @@ export function Tabs({ items, label }: { items: readonly { href: string; text: s
   }, [current]);
   return (
     <nav class="tabs" aria-label={label} ref={nav}>
-      {items.map(({ href, text, current }) => <a key={href} href={href} aria-current={current ? "page" : undefined}>{text}</a>)}
+      {items.map(({ href, text, current, ahead }) => <a key={href} href={href} aria-current={current ? "page" : undefined} onPointerEnter={ahead} onFocus={ahead}>{text}</a>)}
     </nav>
   );
 }

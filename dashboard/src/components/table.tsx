@@ -30,6 +30,8 @@ interface TableProps<T> {
   byPlace?: boolean;
   /** What to call an item, for its checkbox. */
   nameOf?: (item: T) => string;
+  /** Whether an item is one that there is no more. */
+  isRemoved?: (item: T) => boolean;
   ahead?: Ahead | undefined;
 }
 
@@ -57,17 +59,17 @@ function readingAhead(ahead: Ahead | undefined): { onPointerOver?: (event: Event
 }
 
 /** `sort` of the address names the column, with a hyphen before it for the other direction. */
-export function Table<T>({ label, columns, items, id, busy = false, chosen, onChoose, byPlace = false, nameOf = id, ahead }: TableProps<T>): JSX.Element {
+export function Table<T>({ label, columns, items, id, busy = false, chosen, onChoose, byPlace = false, nameOf = id, isRemoved, ahead }: TableProps<T>): JSX.Element {
   const all = items.length > 0 && items.every((item) => chosen?.has(id(item)));
-  const latest = useRef({ id, onChoose, nameOf });
-  latest.current = { id, onChoose, nameOf };
+  const latest = useRef({ id, onChoose, nameOf, isRemoved });
+  latest.current = { id, onChoose, nameOf, isRemoved };
   const chooses = Boolean(onChoose);
   const open = useRowAddress(items, busy);
   // The rows stay as they are while others are read, and while a form is open over them.
   const rows = useMemo(() => items.map((item, index) => {
     const key = latest.current.id(item);
     return (
-      <tr key={byPlace ? index : key} aria-selected={chosen?.has(key) ? "true" : undefined}>
+      <tr key={byPlace ? index : key} class={latest.current.isRemoved?.(item) ? "removed" : undefined} aria-selected={chosen?.has(key) ? "true" : undefined}>
         {chooses && <td class="choose"><input type="checkbox" aria-label={`Choose ${latest.current.nameOf(item)}`} checked={chosen?.has(key) ?? false}
           onChange={(event) => latest.current.onChoose?.([item], event.currentTarget.checked)} /></td>}
         {columns.map((each) => <td key={each.name} class={each.class} data-label={each.name}>{each.cell(item, open)}</td>)}

@@ -16,6 +16,8 @@ export const searched = (): string => place.peek().query.get("q") ?? "";
 
 /** Whether a record is in the draft: a removed one cannot be changed. */
 export const isKept = ({ change }: { change: string | null }): boolean => change !== "removed";
+/** Whether it is gone in the draft. */
+export const isRemoved = (item: { change: string | null }): boolean => !isKept(item);
 
 /** Whether a table shows the removed records alone. */
 export const showsRemoved = (query: URLSearchParams): boolean => query.get("change") === "removed";

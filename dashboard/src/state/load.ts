@@ -12,6 +12,10 @@ export interface Loaded<T> {
   /** Whether an answer is awaited. */
   busy: boolean;
   reload: () => void;
+  /** Show what is known to be so by now; the next answer replaces it. */
+  show: (change: (data: T) => T) => void;
+  /** Wait until something is shown that was read for this key, and nothing newer is being read; null for a fault. */
+  shown: () => Promise<T | null>;
 }
 
 /** What a view shows: of which key and turn, and whether its answer is awaited. */
@@ -25,6 +29,8 @@ interface Shown<T> {
   /** Until when nothing is read for an edit, and the timer of the read that waits for it. */
   rested: number;
   timer: number;
+  /** Ends when what is being read is shown. */
+  reading: Promise<void>;
 }
 
 interface Options<T> {
@@ -34,6 +40,8 @@ interface Options<T> {
   first?: T | undefined;
   /** Whether the answer for another key would be wrong here: then nothing is shown until that for the new one is there. */
   own?: boolean;
+  /** What each read waits for. */
+  after?: () => Promise<unknown>;
 }
 
 const MOST_KEPT = 40;
@@ -96,15 +104,15 @@ const isSame = (one: unknown, other: unknown): boolean => one !== null && JSON.s
 /** Read with `read`, again whenever `key` changes, when a live event arrives for which `when` is true,
  * and, with a `when`, after a change made in this tab. */
 export function useLoad<T>(
-  key: string, read: (signal: AbortSignal) => Promise<T>, when?: (event: LiveEvent) => boolean, { keep, first, own = false }: Options<T> = {},
+  key: string, read: (signal: AbortSignal) => Promise<T>, when?: (event: LiveEvent) => boolean, { keep, first, own = false, after }: Options<T> = {},
 ): Loaded<T> {
   const name = keep === undefined ? "" : nameOf(keep, key);
   const [turn, setTurn] = useState(0);
   const [, draw] = useReducer((count: number) => count + 1, 0);
   const asked = `${turn} ${key}`;
-  const latest = useRef({ read, when });
-  latest.current = { read, when };
-  const { current: shown } = useRef<Shown<T>>({ asked: "", data: first ?? null, error: null, busy: true, stale: false, rested: 0, timer: 0 });
+  const latest = useRef({ read, when, after });
+  latest.current = { read, when, after };
+  const { current: shown } = useRef<Shown<T>>({ asked: "", data: first ?? null, error: null, busy: true, stale: false, rested: 0, timer: 0, reading: Promise.resolve() });
   const shownKey = useRef(key);
   // While drawing, so that what was read before is shown in one step with the new address.
   if (shown.asked !== asked) {
@@ -117,11 +125,14 @@ export function useLoad<T>(
   useLayoutEffect(() => {
     const abort = new AbortController();
     let begun = performance.now();
+    let done = (): void => undefined;
+    shown.reading = new Promise((end) => (done = end));
     const show = (answer: Partial<Shown<T>>): void => {
       if (abort.signal.aborted) return;
       const now = performance.now();
       Object.assign(shown, answer, { busy: false, rested: now + Math.min(REST * (now - begun), MOST_REST) });
       draw(undefined);
+      done();
       if (shown.stale) setTurn((before) => before + 1);
     };
     const start = (): void => {
@@ -135,10 +146,14 @@ export function useLoad<T>(
     };
     // What is shown already can wait for what is not: the calls of a view reach the service at once.
     const timer = turn === 0 && kept.has(name) ? setTimeout(start, LATER) : 0;
-    if (!timer) start();
+    const { after: wait } = latest.current;
+    if (timer) done();
+    else if (wait) void wait().then(() => abort.signal.aborted || start());
+    else start();
     return () => {
       clearTimeout(timer);
       abort.abort();
+      done();
     };
   }, [key, turn]);
   // One read at a time, and one after it: else many events would never let an answer arrive.
@@ -161,6 +176,11 @@ export function useLoad<T>(
   useEffect(() => onChange(() => {
     if (latest.current.when) setTurn((before) => before + 1);
   }), []);
+  const show = (change: (data: T) => T): void => {
+    if (shown.data === null) return;
+    shown.data = change(shown.data);
+    draw(undefined);
+  };
   const { data, error, busy } = shown;
-  return { data, error, busy, reload: () => setTurn((before) => before + 1) };
+  return { data, error, busy, reload: () => setTurn((before) => before + 1), show, shown: () => shown.reading.then(() => shown.data) };
 }

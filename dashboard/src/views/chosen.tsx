@@ -1,6 +1,6 @@
 // What can be done with the chosen records together, those of the table or all that match: one change of the draft, all or none.
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { ApiFault, get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Field, Select } from "../components/basics.tsx";
@@ -87,6 +87,10 @@ interface ChosenProps {
 }
 
 export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenProps): JSX.Element {
+  useLayoutEffect(() => {
+    document.documentElement.classList.add("choosing");
+    return () => document.documentElement.classList.remove("choosing");
+  }, []);
   const call = useCall();
   const [status, setStatus] = useState("");
   const [plan, setPlan] = useState<Plan | null>(null);
@@ -132,7 +136,7 @@ export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenP
   const discard = (): void => call.run(async () => {
     await checkElsewhere();
     const changed = items.flatMap(({ change, ...item }) => (change ? [{ kind, id: item.id, change, ...("source" in item ? { source: item.source } : { path: item.path }) }] : []));
-    const undo = await discardChanges(of, of.draft ?? "main", headNow(read) ?? "", changed).catch(sayMoved);
+    const { undo } = await discardChanges(of, of.draft ?? "main", headNow(read) ?? "", changed).catch(sayMoved);
     tellChanged();
     clear();
     toast(`The changes of ${plural(changed.length, kind)} are discarded.`, undo);

@@ -2,7 +2,7 @@
 import { ApiFault, get, post, put, remove } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { toast } from "../components/toast.tsx";
-import { tellChanged } from "../state/changes.ts";
+import { painted, tellChanged } from "../state/changes.ts";
 import { changeDraft, fileOf, ifMatch, noteStep, P, type Change as AnyChange, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 
@@ -20,22 +20,41 @@ interface Discarded {
   after: Rule | null;
 }
 
-/** Discard changes of the draft at `head`; return what puts them back, where that can be done. */
-export async function discardChanges(of: Of, draft: string, head: string, changes: readonly Change[]): Promise<(() => void) | undefined> {
+/** The rules with changes that may be discarded next, as the draft has them at a commit. */
+const early = new Map<string, Promise<Rule | null>>();
+
+/** Read what a change has made, while the pointer or the focus is on what discards it: it is needed to put it back. */
+export function readBeforeDiscard(of: Of, head: string, change: Change): void {
+  const name = earlyName(head, change);
+  if (change.change === "removed" || early.has(name)) return;
+  early.clear();
+  early.set(name, read(of, change).catch(() => { early.delete(name); return null; }));
+}
+
+const earlyName = (head: string, { kind, id }: Change): string => `${head} ${kind} ${id}`;
+
+/** What a discard has led to: the draft's commit now, null where it has ended, and what puts the changes back, where that can be done. */
+interface Done {
+  head: string | null;
+  undo: (() => void) | undefined;
+}
+
+/** Discard changes of the draft at `head`. */
+export async function discardChanges(of: Of, draft: string, head: string, changes: readonly Change[]): Promise<Done> {
   const many = changes.length > MOST_UNDONE;
-  const before = many ? [] : await Promise.all(changes.map(async (each) => (each.change === "removed" ? null : read(of, each))));
-  const done = await post(`${P}/draft/revert`, { path: of, query: { draft }, body: { ids: changes.map((each) => each.id), head } });
-  noteStep(head, done.head);
-  if (many) return undefined;
+  const before = many ? [] : await Promise.all(changes.map(async (each) => (each.change === "removed" ? null : early.get(earlyName(head, each)) ?? read(of, each))));
+  const { head: now } = await post(`${P}/draft/revert`, { path: of, query: { draft }, body: { ids: changes.map((each) => each.id), head } });
+  noteStep(head, now);
+  if (many) return { head: now, undo: undefined };
   const looks = Promise.all([
     Promise.all(changes.map(async (each) => (each.change === "added" ? null : read(of, each)))),
     get(`${P}/version`, { path: of }),
   ]);
-  const seen = await looks.catch(() => null);
-  if (!seen) return undefined; // they are discarded: only Undo is missing
-  const [after, version] = seen;
-  const discarded = changes.map((change, index) => ({ change, before: before[index] ?? null, after: after[index] ?? null }));
-  return () => void putBack(of, discarded, version).catch((ex: unknown) => tellRefused(ex, "Look at the draft before you change it again."));
+  looks.catch(() => undefined); // they are discarded: only Undo is missing, which tells the fault
+  const undo = (): void => void looks.then(([after, version]) =>
+    putBack(of, changes.map((change, index) => ({ change, before: before[index] ?? null, after: after[index] ?? null })), version),
+  ).catch((ex: unknown) => tellRefused(ex, "Look at the draft before you change it again."));
+  return { head: now, undo };
 }
 
 async function putBack(of: Of, discarded: readonly Discarded[], version: unknown): Promise<void> {
@@ -73,15 +92,20 @@ export function undoRemoval(of: Of, rule: Rule): () => void {
   return () => void run().catch((ex: unknown) => tellRefused(ex, `Add ${name} again if it is still missing.`));
 }
 
-/** Return what takes back that a rule was saved in the draft, as long as nobody has changed it since; `before` is null for one that was added. */
-export function undoSave(of: Of, before: Rule | null, saved: Rule): () => void {
+/** Return what takes back that a rule was saved in the draft, as long as nobody has changed it since; `before` is null for one
+ * that was added. `show` shows at once what it was. */
+export function undoSave(of: Of, before: Rule | null, saved: Rule, show?: (put: Redirect) => void): () => void {
   const { id } = saved.item;
   const path = { ...of, id };
   const headers = ifMatch(saved.item);
   const run = async (): Promise<void> => {
     if (!before) await (saved.kind === "page" ? remove(`${P}/draft/pages/{id}`, { path, headers }) : remove(`${P}/draft/redirects/{id}`, { path, headers }));
     else if (before.kind === "page") await put(`${P}/draft/pages/{id}`, { path, headers, body: bodyOf(of, before) as PageBody });
-    else await put(`${P}/draft/redirects/{id}`, { path, headers, body: bodyOf(of, before) as RedirectBody });
+    else {
+      const put_ = await put(`${P}/draft/redirects/{id}`, { path, headers, body: bodyOf(of, before) as RedirectBody });
+      show?.(put_);
+      await painted();
+    }
     tellChanged();
   };
   return () => void run().catch((ex: unknown) => {

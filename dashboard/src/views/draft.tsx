@@ -5,9 +5,9 @@ import { get, post, remove } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Reading, Select } from "../components/basics.tsx";
 import { FormDialog, Refusal, useCall } from "../components/form.tsx";
-import { offset, PAGE, Pages, Search } from "../components/table.tsx";
+import { Pages, Search } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
-import { tellChanged } from "../state/changes.ts";
+import { painted, tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
 import { keptText } from "../state/kept.ts";
 import { useLoad, type Loaded } from "../state/load.ts";
@@ -17,14 +17,14 @@ import { plural } from "../state/words.ts";
 import { ChangeCard, Counts, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
 import { useDrafts } from "./draft_choice.tsx";
-import { discardChanges } from "./discard.ts";
+import { callOfChanges, changeFilters, KEEP_CHANGES, type ChangeList as Diff } from "./draft_list.ts";
+import { discardChanges, readBeforeDiscard } from "./discard.ts";
 import { Files } from "./files.tsx";
 import { Fixes } from "./fixes.tsx";
 import { Moved, PublishDialog, type Subject } from "./publish.tsx";
 import { inOrder, mayRemark, MOST_REMARKS, Owners, remarkName, Remarks, ReviewBadge, Say, ToReview, Verdicts, WhoPublishes } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
-type Diff = components["schemas"]["draft-change-list.schema"];
 type Effects = Pick<components["schemas"]["draft-diff.schema"], "head" | "files" | "impact">;
 type Thread = components["schemas"]["review-thread.schema"];
 
@@ -40,10 +40,11 @@ function Body({ of }: { of: Of }): JSX.Element {
   const draft = of.draft ?? "main";
   const query = { draft };
   const key = keyOf(of);
-  const state = useLoad(key, (signal) => get(`${P}/draft`, { path: of, query, signal }), isAboutDraft(of));
-  const filters = filtersOf();
-  const diff = useLoad(`${key} ${offset()} ${JSON.stringify(filters)}`, (signal) => get(`${P}/draft/changes`, { path: of, query: { draft, ...filters, limit: PAGE, offset: offset() }, signal }), isAboutDraft(of));
-  const effects = useLoad(`${key} effects`, (signal) => get(`${P}/draft/diff`, { path: of, query: { draft, limit: 0 }, signal }), isAboutDraft(of));
+  const diff = useLoad(...callOfChanges(of, place.value.query), isAboutDraft(of), { keep: KEEP_CHANGES });
+  // Many are painted before they are checked: the check takes its time from the service and the browser.
+  const after = async (): Promise<void> => ((await diff.shown())?.total ?? 0) > MANY ? painted() : undefined;
+  const state = useLoad(key, (signal) => get(`${P}/draft`, { path: of, query, signal }), isAboutDraft(of), { after });
+  const effects = useLoad(`${key} effects`, (signal) => get(`${P}/draft/diff`, { path: of, query: { draft, limit: 0 }, signal }), isAboutDraft(of), { after });
   const [most, setMost] = useState(MOST_REMARKS);
   const thread = useLoad(`${key} ${most}`, async (signal) => inOrder(await get(`${P}/draft/review`, { path: of, query: { draft, newest: true, limit: most }, signal })), isAboutDraft(of));
   // Here, since the dialog stays while the draft that it published has ended.
@@ -61,7 +62,7 @@ function Body({ of }: { of: Of }): JSX.Element {
     <>
       {failure}
       {head
-        ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} effects={effects.data} thread={thread} earlier={() => setMost(most + MOST_REMARKS)} publish={setPublishing} />
+        ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} lose={(changes, now) => diff.show((list) => ({ ...without(list, changes), head: now }))} effects={effects.data} thread={thread} earlier={() => setMost(most + MOST_REMARKS)} publish={setPublishing} />
         : <Empty title="No draft is open"><p>What you change in the <a href={viewPath(of)}>redirects</a> or <a href={viewPath(of, "pages")}>pages</a> begins one.</p></Empty>}
       {!head && <Fixes of={of} draft={draft} head={null} />}
       {publishing && <PublishDialog of={of} draft={draft} {...publishing} now={now} ended={!head} close={() => setPublishing(null)} />}
@@ -80,11 +81,14 @@ function useLate(begun: boolean, ms: number): boolean {
   return late || (begun && ms === 0);
 }
 
-/** Return the filters of the list of changes that are set. */
-function filtersOf(): { q?: string; change?: Change["change"] } {
-  const { query } = place.value;
-  const change = (["added", "changed", "removed"] as const).find((each) => each === query.get("change"));
-  return { ...(query.get("q") && { q: query.get("q") ?? "" }), ...(change && { change }) };
+/** Return the list without changes that are discarded, until it is read again; of the last ones of a page, that one waits. */
+function without(list: Diff, changes: readonly Change[]): Diff {
+  const items = list.items.filter((each) => !changes.some(({ kind, id }) => kind === each.kind && id === each.id));
+  const gone = countsOf(changes);
+  const less = (kind: "redirects" | "pages"): Diff["counts"]["redirects"] => ({
+    added: list.counts[kind].added - gone[kind].added, changed: list.counts[kind].changed - gone[kind].changed, removed: list.counts[kind].removed - gone[kind].removed,
+  });
+  return items.length ? { ...list, items, total: list.total - changes.length, counts: { redirects: less("redirects"), pages: less("pages") } } : list;
 }
 
 /** The number of all changes, whatever the list is filtered by. */
@@ -129,6 +133,8 @@ interface OpenProps {
   /** What its check has found; null while it is checked. */
   state: DraftState | null;
   diff: Diff;
+  /** Show the list without changes that are discarded, at the commit that did it. */
+  lose: (changes: readonly Change[], now: string) => void;
   effects: Effects | null;
   thread: Loaded<Thread>;
   /** Reads earlier remarks too. */
@@ -136,7 +142,7 @@ interface OpenProps {
   publish: (wanted: Wanted) => void;
 }
 
-function Open({ of, draft, head, state, diff, effects, thread, earlier, publish }: OpenProps): JSX.Element {
+function Open({ of, draft, head, state, diff, lose, effects, thread, earlier, publish }: OpenProps): JSX.Element {
   const [{ all, of: seen }, setChosen] = useState<{ all: Chosen; of: Diff }>({ all: new Map(), of: diff });
   // Derived at once, so that no click is about changes that are published or discarded by now.
   const chosen = seen === diff ? all : stillThere(all, seen, diff);
@@ -152,10 +158,12 @@ function Open({ of, draft, head, state, diff, effects, thread, earlier, publish 
     setChosen({ all: next, of: diff });
   };
   const revert = (changes: readonly Change[]): void => call.run(async () => {
-    const undo = await discardChanges(of, draft, head, changes);
+    const { undo, head: now } = await discardChanges(of, draft, head, changes);
     setChosen({ all: new Map(), of: diff });
-    tellChanged();
+    if (now) lose(changes, now);
     toast(`${plural(changes.length, "change")} discarded.`, undo);
+    await painted();
+    tellChanged();
   }, "the changes are discarded");
   const unapproved = isUnapproved(state);
   const review = state?.review ?? null;
@@ -188,9 +196,9 @@ function Open({ of, draft, head, state, diff, effects, thread, earlier, publish 
       <Problems of={of} items={problems} total={state?.problemsTotal ?? 0} impact={effects?.impact} />
       <div class="columns">
         <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>
-          {(sizeOf(diff) > FEW || Object.keys(filtersOf()).length > 0) && <div class="filters" role="search">
+          {(sizeOf(diff) > FEW || Object.keys(changeFilters(place.value.query)).length > 0) && <div class="filters" role="search">
             <Search label="Search source, target and note" />
-            <Select label="Kind of change" value={filtersOf().change ?? ""} options={CHANGED} onChange={(change) => ask({ change })} /></div>}
+            <Select label="Kind of change" value={changeFilters(place.value.query).change ?? ""} options={CHANGED} onChange={(change) => ask({ change })} /></div>}
           {diff.total === 0 ? sizeOf(diff) > 0 ? <Empty title="No change matches"><p><a href={withQuery(place.value, { q: "", change: "" })}>Show all {plural(sizeOf(diff), "change")}</a></p></Empty> : <Empty title="No rule differs from what is published" /> : <>
             <ul class="changes">
               {diff.items.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} thread={thread.data} edits={edits(each)} chooses={edits(each) || publishes}
@@ -230,13 +238,14 @@ function Item({ of, draft, head, change, thread, edits, chooses, chosen, choose,
   const [opened, setOpened] = useState(false);
   const name = change.source ?? change.path ?? change.id;
   const remarks = thread?.items.filter((each) => each.item?.id === change.id) ?? [];
+  const early = (): void => readBeforeDiscard(of, head, change);
   return (
     <ChangeCard change={change}
       before={chooses && <input type="checkbox" aria-label={`Choose the change of ${name}`} checked={chosen} onChange={(event) => choose(change, event.currentTarget.checked)} />}
       actions={<>
         {mayRemark(of) && <button type="button" class="button ghost small" aria-expanded={saying} aria-label={`Comment on ${name}`} onClick={() => { setSaying(!saying); setOpened(true); }}>Comment</button>}
         {edits && change.change !== "removed" && <a class="button ghost small" href={viewPath(of, change.kind === "page" ? "pages" : "", { edit: change.id })} aria-label={`Edit ${name}`}>Edit</a>}
-        {edits && <button type="button" class="button ghost small" aria-label={`Discard the change of ${name}`} onClick={() => revert([change])}>Discard</button>}
+        {edits && <button type="button" class="button ghost small" aria-label={`Discard the change of ${name}`} onPointerOver={early} onFocus={early} onClick={() => revert([change])}>Discard</button>}
       </>}>
       {remarks.length > 0 && <Remarks items={remarks} />}
       {saying && <Say of={of} draft={draft} head={head} item={{ kind: change.kind, id: change.id }} opened={opened} done={() => setSaying(false)} />}

@@ -12,7 +12,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
 import { withoutField } from "../state/faults.ts";
-import { filtersOf, searched, shownBy, showsRemoved } from "../state/filters.ts";
+import { filtersOf, isRemoved, searched, shownBy, showsRemoved } from "../state/filters.ts";
 import { useLoad } from "../state/load.ts";
 import { ifMatch, isAboutDraft, keepPage, keyOf, may, ofView, P, toDraft, TYPE_NAMES, viewPath, type DraftChange, type Of, type Page } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
@@ -91,7 +91,7 @@ function List({ of }: { of: Of }): JSX.Element {
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total
         ? <>
-          <Table label="Pages" byPlace columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.path}
+          <Table label="Pages" byPlace columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.path} isRemoved={isRemoved}
             {...(writes ? { chosen: choosing.marked, onChoose: choosing.choose } : {})} />
           <PageLinks total={found.data.total} />
           <ExportLinks of={of} kind="page" query={query}>

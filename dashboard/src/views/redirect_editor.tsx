@@ -8,7 +8,7 @@ import { Button, Failure, Field, Reading } from "../components/basics.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
 import { CodeField } from "../components/text_editor.tsx";
 import { toast } from "../components/toast.tsx";
-import { tellChanged } from "../state/changes.ts";
+import { painted, tellChanged } from "../state/changes.ts";
 import { NO_FAULTS, type Faults } from "../state/faults.ts";
 import { useLoad } from "../state/load.ts";
 import { ifMatch, keepPage, keyOf, may, P, toDraft, viewPath, type Of, type Redirect } from "../state/project.ts";
@@ -49,18 +49,21 @@ const valuesOf = (item: Redirect): Values => ({
   type: item.type, source: item.source, target: item.target, status: item.status, note: item.note, tags: item.tags.join(", "),
 });
 
+/** Shows a redirect as it is saved in the list, which is read again after that. */
+type Shows = (saved: Redirect) => void;
+
 /** Open the form that the address names; at once where the redirect is `known`. A change that it does not know is reported at saving. */
-export function RedirectEditor({ of, name, known }: { of: Of; name: string; known?: Redirect | undefined }): JSX.Element {
+export function RedirectEditor({ of, name, known, show }: { of: Of; name: string; known?: Redirect | undefined; show: Shows }): JSX.Element {
   const id = name.replace(/^copy-/, "");
   const found = useLoad(`${keyOf(of)}/${name}`, async (signal) =>
     name === "new" ? null : known ?? get(`${P}/draft/redirects/{id}`, { path: { ...of, id }, signal }), undefined, { first: known });
   if (found.error) return <FormDialog title="Redirect" dirty={false} onClose={close}><Failure error={found.error} retry={found.reload} /></FormDialog>;
   if (name !== "new" && !found.data) return <FormDialog title="Redirect" dirty={false} onClose={close}><Reading>Reading the redirect</Reading></FormDialog>;
   const copied = name.startsWith("copy-");
-  return <Form key={name} of={of} name={name} item={copied ? null : found.data} start={found.data ? valuesOf(found.data) : EMPTY} />;
+  return <Form key={name} of={of} name={name} item={copied ? null : found.data} start={found.data ? valuesOf(found.data) : EMPTY} show={show} />;
 }
 
-function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect | null; start: Values }): JSX.Element {
+function Form({ of, name, item, start, show }: { of: Of; name: string; item: Redirect | null; start: Values; show: Shows }): JSX.Element {
   const [values, setValues] = useState(start);
   const { theirs, by, held, attempt } = useTheirs(of, item, (id) => get(`${P}/draft/redirects/{id}`, { path: { ...of, id } }));
   const [typed, setTyped] = useState<Faults>(NO_FAULTS);
@@ -77,9 +80,10 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
     const body = { ...bodyOf(values), ...fields };
     const saved = over ? await attempt(over, () => put(`${P}/draft/redirects/{id}`, { path: { ...of, id: over.id }, body, headers: ifMatch(over) })) : await post(`${P}/draft/redirects`, { path: of, body });
     if (!saved) return;
-    tellChanged();
+    show(saved);
     closeOf(name);
-    toast(over ? "The redirect is changed in the draft." : "The redirect is added to the draft.", undoSave(of, over && { kind: "redirect", item: over }, { kind: "redirect", item: saved }), toDraft(of));
+    void painted().then(tellChanged);
+    toast(over ? "The redirect is changed in the draft." : "The redirect is added to the draft.", undoSave(of, over && { kind: "redirect", item: over }, { kind: "redirect", item: saved }, show), toDraft(of));
   });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();

@@ -7,7 +7,7 @@ import { Button, Copy, Empty, Failure, Long, Select } from "../components/basics
 import { isRegex } from "../components/regex.tsx";
 import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
 import { useCommands } from "../state/commands.ts";
-import { filtersOf, searched, shownBy, showsRemoved } from "../state/filters.ts";
+import { filtersOf, isRemoved, searched, shownBy, showsRemoved } from "../state/filters.ts";
 import { readAhead, useLoad } from "../state/load.ts";
 import { CODES, isAboutDraft, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type Of, type Redirect } from "../state/project.ts";
 import { ask, place, withQuery } from "../state/router.ts";
@@ -78,7 +78,7 @@ function List(of: Of): JSX.Element {
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total
         ? <>
-          <Table label="Redirects" byPlace columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.source} ahead={ahead}
+          <Table label="Redirects" byPlace columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.source} isRemoved={isRemoved} ahead={ahead}
             {...(writes ? { chosen: choosing.marked, onChoose: choosing.choose } : {})} />
           <Pages total={found.data.total} ahead={ahead} />
           <ExportLinks of={of} kind="redirect" query={query} />
@@ -86,7 +86,7 @@ function List(of: Of): JSX.Element {
         : filtered
           ? <Empty title="No redirect fits"><p>Change the search, or <a href={viewPath(of)}>show all redirects</a>.</p></Empty>
           : <Empty title="No redirects yet"><p>{preview.value ? "Write one into a file of the folder, and save it." : "Add one here, import a file, or push to the repository."}</p></Empty>)}
-      {value("edit") && <RedirectEditor of={of} name={value("edit")} known={edited} />}
+      {value("edit") && <RedirectEditor of={of} name={value("edit")} known={edited} show={(saved) => found.show((list) => ({ ...list, items: list.items.map((each) => (each.id === saved.id ? saved : each)) }))} />}
       {value("replace") && <ReplaceDialog of={of} kind="redirect" choosing={choosing} query={query} close={() => keepPage({ replace: "" })} />}
     </>
   );
