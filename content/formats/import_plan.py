@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import merge
+from typing import NamedTuple
 
 from content.changes.diff import Counts
 from content.formats.packed_rows import PackedRows
@@ -13,7 +14,21 @@ from content.records.record import Placed, Redirect
 
 # Invalid rows that are reported; a file with more of them has one fault that the first ones show.
 MAX_REPORTED_ROWS = 1_000
+MAX_LISTED_SKIPPED = 100
 _GROUPS = ("added", "changed", "identical", "skipped")
+
+
+class SkippedRow(NamedTuple):
+    """A row that is skipped, and the redirect that is kept in its place."""
+
+    row: Row
+    kept: Redirect
+
+    def report(self) -> dict[str, object]:
+        """Return the line, the source, and the fields that differ, with the value that is kept and that of the row."""
+        old, new = self.kept.wire(), self.row.fields.wire() if self.row.fields else {}
+        fields = {name: {"old": old[name], "new": value} for name, value in new.items() if value != old[name]}
+        return {"line": self.row.line, "source": self.kept.source, "fields": fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +36,8 @@ class ImportPlan:
     """The rows of an import by outcome, each group in the order of the file.
 
     Rows of `changed` carry the note and tags of the redirect that they change: the file has no columns for those.
-    Only the first 1,000 invalid rows are stored; `unreported_rows` and `unreported_errors` count the rest.
+    Only the first 1,000 invalid rows are stored; `unreported_rows` and `unreported_errors` count the rest. `listed_skipped` has
+    the first 100 skipped rows with what is kept.
     """
 
     added: PackedRows = field(default_factory=PackedRows)
@@ -31,6 +47,7 @@ class ImportPlan:
     wrong: tuple[Row, ...] = ()
     unreported_rows: int = 0
     unreported_errors: int = 0
+    listed_skipped: tuple[SkippedRow, ...] = ()
 
     @property
     def wanted(self) -> list[Placed[Redirect]]:
@@ -121,6 +138,7 @@ class ImportPlan:
             "changed": len(self.changed),
             "identical": len(self.identical),
             "skipped": len(self.skipped),
+            "skippedRows": [each.report() for each in self.listed_skipped],
             "wrong": self.wrong_count,
             "errorsTotal": len(self.errors) + self.unreported_errors,
             "errors": [
@@ -139,6 +157,7 @@ def plan_import(existing: Mapping[str, Redirect], rows: Iterable[Row], *, overwr
     groups = {name: PackedRows() for name in _GROUPS}
     sources = _Sources(groups.values())
     invalid = _InvalidRows()
+    listed = list[SkippedRow]()
     add: dict[str, Callable[[Row], None]] = {name: group.append for name, group in groups.items()}
     add["wrong"] = invalid.add
     for row in rows:
@@ -146,11 +165,14 @@ def plan_import(existing: Mapping[str, Redirect], rows: Iterable[Row], *, overwr
         unique = row if first == row.line else Row(row.line, None, (_duplicate(row.line, first),))
         group, kept = _classify(unique, existing, overwrite=overwrite)
         add[group](kept)
+        if group == "skipped" and len(listed) < MAX_LISTED_SKIPPED and kept.fields:
+            listed.append(SkippedRow(kept, existing[kept.fields.source]))
     return ImportPlan(
         **groups,
         wrong=tuple(invalid.rows),
         unreported_rows=invalid.unreported_rows,
         unreported_errors=invalid.unreported_errors,
+        listed_skipped=tuple(listed),
     )
 
 

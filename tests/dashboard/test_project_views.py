@@ -479,8 +479,15 @@ def test_a_dropped_file_overwrites_rules_only_when_it_is_told_to(world: World, n
     assert page.locator(".drop").evaluate(DROP, text)[::2] == [False, False]
     expect(page.get_by_text("dropped.tsv")).to_be_visible()
     expect(page.get_by_text("1 skipped")).to_be_visible()
+    skipped = page.get_by_role("region", name="Skipped lines").get_by_role("listitem")
+    expect(skipped).to_contain_text("line 2")
+    expect(skipped).to_contain_text("/old")
+    expect(skipped.locator("del")).to_contain_text("/new")
+    expect(skipped.locator("ins")).to_contain_text("/other")
+    assert violations(page) == []
     page.get_by_label("Overwrite redirects with the same source").check()
     expect(page.get_by_text("1 changed")).to_be_visible()
+    expect(skipped).to_have_count(0)
     page.get_by_role("button", name="Import into the draft").click()
     expect(page.locator(".change.changed")).to_contain_text("/old")
     assert drafted(place) == {"/old": "/other"}

@@ -32,7 +32,7 @@ def test_rows_become_rules_of_the_draft_as_one_commit(place: Place) -> None:
     report = import_(place, GOOD)
     assert report == {
         "total": 3, "added": 3, "changed": 0, "identical": 0, "skipped": 0, "wrong": 0, "errorsTotal": 0,
-        "errors": [], "head": place.get("/draft")["head"], "neverAnswer": 0,
+        "errors": [], "skippedRows": [], "head": place.get("/draft")["head"], "neverAnswer": 0,
     }  # fmt: skip
     assert place.sources() == []
     place.publish()
@@ -348,3 +348,20 @@ def test_a_file_over_the_limit_is_413_before_it_is_read(place: Place) -> None:
     headers = {**TSV, "Authorization": f"Bearer {place.root.token}", "Content-Length": str(500 * 1024 * 1024)}
     answer = send_raw(service, "POST", f"{place.path}/import".encode(), {**headers, "Expect": "100-continue"})
     assert (answer.status_code, answer.json()["error"]) == (413, "body_too_large")
+
+
+def test_the_first_skipped_rows_are_listed_with_what_is_kept_for_who_may_read_it(place: Place) -> None:
+    for number in range(101):
+        place.add(f"/{number}", "/mine", status="FOUND")
+    rows = "".join(f"BASIC\t/{number}\t/theirs\t302\n" for number in range(101))
+    for query in ("?dryRun=true", ""):
+        found = import_(place, HEADER + rows, query=query)
+        assert found["skipped"] == 101
+        assert [each["line"] for each in found["skippedRows"]] == list(range(2, 102))
+        assert found["skippedRows"][0] == {
+            "line": 2, "source": "/0", "fields": {"target": {"old": "/mine", "new": "/theirs"}}
+        }  # fmt: skip
+    writer = place.holder(("redirect", "write"))
+    withheld = import_(writer, f"{HEADER}BASIC\t/0\t/theirs\t301\n", query="?dryRun=true")
+    assert withheld["skippedRows"] == [{"line": 2, "source": "/0", "fields": {}}]
+    assert import_(place, HEADER + rows, query="?overwrite=true&dryRun=true")["skippedRows"] == []

@@ -140,7 +140,8 @@ def import_bytes(
 ) -> tuple[dict[str, object], bool]:
     """Import a file's bytes; returns the report, and whether the import was refused. Runs in a pool process.
 
-    The findings of a dry run are redacted for a caller who may read the drafts of the `readable` kinds alone.
+    The findings of a dry run, and the fields that are kept, are redacted for a caller who may read the drafts of the
+    `readable` kinds alone.
 
     The plan, which holds every row, is not returned: receiving 100,000 rows would block the service for a second.
     """
@@ -148,6 +149,8 @@ def import_bytes(
     done = store.drafts.import_rows(namespace, name, rows, options, author)
     plan = done.plan
     report = {**plan.report(), "head": done.head or done.seen, "neverAnswer": done.never_answer}
+    if Kind.REDIRECTS not in readable:
+        report["skippedRows"] = [{**each.report(), "fields": {}} for each in plan.listed_skipped]
     if options.dry_run:
         report |= _list_findings(done.findings, readable)
     stops = plan.is_unreadable or not options.skip_errors

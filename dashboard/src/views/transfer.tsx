@@ -3,14 +3,15 @@ import type { JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiFault, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Button, Select } from "../components/basics.tsx";
+import { Badge, Button, Long, Select } from "../components/basics.tsx";
 import { Check, Refusal, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place } from "../state/router.ts";
 import { bytes, count, plural } from "../state/words.ts";
-import { Problems } from "./changes.tsx";
+import { Problems, worded } from "./changes.tsx";
+import { Difference } from "./differences.tsx";
 import { exportPath } from "./export_links.tsx";
 import type { ViewProps } from "./view.ts";
 
@@ -165,6 +166,7 @@ function Progress({ sent, file, applies }: { sent: number; file: File; applies: 
 
 function Dry({ report, name, skips }: { report: Report; name: string; skips: boolean }): JSX.Element {
   const facts = [["added", report.added], ["changed", report.changed], ["identical", report.identical], ["skipped", report.skipped], ["wrong", report.wrong]] as const;
+  const { skippedRows = [] } = report;
   const isWhole = report.errors.length >= report.errorsTotal;
   const isUnchecked = report.findingsTotal === null && report.added + report.changed > 0 && (report.wrong === 0 || skips);
   const errors = (): void => {
@@ -179,6 +181,11 @@ function Dry({ report, name, skips }: { report: Report; name: string; skips: boo
         <ul class="problems errors">{report.errors.slice(0, SHOWN).map((each, index) => <li key={index}><code>line {each.line}, column {each.column}</code><span>{each.message}</span></li>)}</ul>
         <p class="actions"><Button onClick={errors}>{isWhole ? "Download the errors" : `Download the first ${count(report.errors.length)} errors`}</Button>
           {report.errorsTotal > SHOWN && <span class="quiet">The first {SHOWN} of {count(report.errorsTotal)} are shown.{!isWhole && ` The service lists those of the first ${count(LISTED)} wrong lines; correct them, and choose the file again for the others.`}</span>}</p></>}
+      {skippedRows.length > 0 && <section aria-labelledby="skipped">
+        <h3 id="skipped">Skipped lines</h3>
+        <p class="quiet">The draft has another redirect with the same source, which is kept (−). To take that of the file (+), overwrite it.{report.skipped > SHOWN && ` The first ${SHOWN} of ${count(report.skipped)} are shown.`}</p>
+        <ul class="problems errors">{skippedRows.slice(0, SHOWN).map(({ line, source, fields }) => <li key={line}><code>line {line}</code><span><Long text={source} />{Object.entries(fields).map(([name, { old, new: now }]) => (
+          <span key={name} class="field-change">{name} <Difference old={worded(name, old)} now={worded(name, now)} /></span>))}</span></li>)}</ul></section>}
       <Problems items={report.findings ?? []} total={report.findingsTotal ?? 0} title="Findings" />
       {isUnchecked && <p class="quiet">The rules are too many to check the file among them before it is imported. The draft shows what is found then.</p>}
     </section>

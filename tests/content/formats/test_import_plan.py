@@ -27,7 +27,7 @@ def planned(lines: str, *, overwrite: bool = False) -> ImportPlan:
 
 def counts(plan: ImportPlan) -> dict[str, object]:
     """Return the figures of the report alone, without its problems."""
-    reported = {"errors", "errorsTotal", "wrong"}
+    reported = {"errors", "errorsTotal", "skippedRows", "wrong"}
     return {name: value for name, value in plan.report().items() if name not in reported and value}
 
 
@@ -84,6 +84,8 @@ def test_a_row_equal_to_what_is_there_is_identical_though_it_has_no_note_and_no_
 def test_without_overwrite_what_is_there_stays() -> None:
     plan = planned("BASIC\t/known\t/new\t302\n")
     assert counts(plan) == {"total": 1, "skipped": 1}
+    fields = {"target": {"old": "/x", "new": "/new"}}
+    assert plan.report()["skippedRows"] == [{"line": 2, "source": "/known", "fields": fields}]
     assert plan.wanted == []
 
 
