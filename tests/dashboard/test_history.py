@@ -185,3 +185,5 @@ def test_a_rollback_with_a_message_of_its_own_is_marked_as_one(world: World, new
     expect(page.get_by_text("Rolls back to")).to_have_count(1)
     rows.first.get_by_role("link", name="The sale is over").click()
     expect(page.get_by_text("Rolls back to publish 2")).to_be_visible()
+    page.get_by_role("link", name="Compare with publish 3").click()
+    expect(page.locator(".change.removed")).to_contain_text("/b")

@@ -104,12 +104,31 @@ def test_two_people_meet_in_a_branch_and_the_conflict_is_resolved_and_merged(pus
     expect(author.get_by_text("2 conflicts resolved, and release is merged into the branch.")).to_be_visible()
     expect(author.locator(".conflicts")).to_have_count(0)
     assert pushed.git("rev-list", "--parents", "-1", "team/sale").split()[1:] == [head, release]
+    expect(author.get_by_text("to approve it is to approve your own change")).to_be_visible()
+    expect(author.get_by_text("has changed since you began to look at it")).to_have_count(0)
     author.get_by_role("button", name="Merge and publish …").click()
     author.get_by_role("dialog").get_by_role("button", name="Merge and publish").click()
     expect(author.get_by_role("dialog", name="Published")).to_contain_text("2 redirects changed")
     found = {each["source"]: (each["target"], each["note"]) for each in place.get("/draft/redirects")["items"]}
     assert found == {"/a": ("/mine", "theirs"), "/b": ("/theirs", "base"), "/c": ("/mine", "base")}
     check_repository(place.repository)
+
+
+def test_a_draft_with_conflicts_says_what_is_not_known_of_it(world: World, new_page: Opens) -> None:
+    place = world.place()
+    rule = place.add("/a")
+    place.publish()
+    for draft, target in (("main", "/mine"), ("other", "/theirs")):
+        place.ask("PATCH", f"/draft/redirects/{rule['id']}?draft={draft}", 200, json={"target": target})
+    page = new_page()
+    sign_in(page, world.user("publisher"), f"/dashboard/project/{place.namespace}/shop/draft")
+    panel = page.get_by_role("region", name="What it changes for visitors")
+    expect(panel).to_contain_text("Compared with what was published")
+    expect(panel).not_to_contain_text("ut of date")
+    place.ask("POST", "/publish?draft=other", 200)
+    expect(page.get_by_text("The rules are checked again once the conflicts are resolved.")).to_be_visible()
+    expect(panel.locator(".notice")).to_contain_text("Out of date.")
+    assert violations(page) == []
 
 
 def test_choices_outlive_a_lost_network(pushed: Pushed, new_page: Opens) -> None:

@@ -144,17 +144,25 @@ type Answer = Impact["answers"]["items"][number]["before"];
 
 const answered = (answer: Answer): string => (answer ? `${answer.status} ${answer.location ?? "a page"}` : "nothing");
 
+const COMPARED = "Compared with what was published when this began, without what was published since.";
+
+/** Return whether release has moved since a draft or branch began, and whether that is certainly about what it changes. */
+export const outdatedBy = ({ base, release, conflicts }: { base: string | null; release: string | null; conflicts: number }): ImpactProps["outdated"] =>
+  (conflicts > 0 ? "certainly" : base !== release ? "possibly" : undefined);
+
 interface ImpactProps {
   impact: Impact;
   id?: string;
   /** The project, where the view has several. */
   where?: string;
+  /** What was published since is certainly about the same rules, or may be; not given where nothing was. */
+  outdated?: "certainly" | "possibly" | undefined;
   /** The problems that the view lists: a finding among them is not shown again. */
   problems?: readonly Finding[];
 }
 
 /** What changes cause beyond its own lines: chains and loops that come and go, requests that are answered in another way. */
-export function ImpactPanel({ impact, id = "impact", where = "", problems = [] }: ImpactProps): JSX.Element | null {
+export function ImpactPanel({ impact, id = "impact", where = "", outdated, problems = [] }: ImpactProps): JSX.Element | null {
   const { appears, goes, answers, neverAnswer } = impact;
   const listed = new Set(problems.map(placeOf));
   const others = appears.items.filter((each) => !listed.has(placeOf(each)));
@@ -167,13 +175,14 @@ export function ImpactPanel({ impact, id = "impact", where = "", problems = [] }
   return (
     <section class="panel" aria-labelledby={id}>
       <h2 id={id}>What it changes for visitors{where && <span class="visually-hidden"> in {where}</span>}</h2>
+      {outdated && <p class="notice"><strong>{outdated === "certainly" ? "Out of date." : "May be out of date."}</strong> {COMPARED}</p>}
       {answers.total > 0 && <>
         <p>{!answers.complete && "At least "}{plural(answers.total, "request")} {answers.total === 1 ? "is" : "are"} answered in another way:</p>
         <ul class="answers" tabIndex={0}>{answers.items.map((each) => <li key={each.request}><code>{reveal(each.request)}</code><Old value={answered(each.before)} /><New value={answered(each.after)} /></li>)}</ul>
         {answers.total > answers.items.length && <p class="quiet">The first {count(answers.items.length)} of {count(answers.total)} are listed. The changes have all of the rules.</p>}
       </>}
       {!answers.complete && <p class="quiet">A regular expression changes. Of the requests that it answers only examples are known: test more of them.</p>}
-      <p class="quiet">Compared with what was published when this began, without what was published since.</p>
+      {!outdated && <p class="quiet">{COMPARED}</p>}
       {appears.total > 0 && <><p>{plural(appears.total, "finding")} more{marked}{others.length > 0 ? ":" : "."}</p>{others.length > 0 && rules(others)}</>}
       {goes.total > 0 && <details><summary>{plural(goes.total, "finding")} less</summary>{rules(goes.items)}</details>}
       {neverAnswer.appears > 0 && <p><Badge tone="warn">{plural(neverAnswer.appears, "rule")} would never answer</Badge></p>}

@@ -14,7 +14,7 @@ import { useLoad, type Loaded } from "../state/load.ts";
 import { isAboutDraft, keepPage, keyOf, may, mayEdit, noteStep, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
 import { ask, place, withQuery } from "../state/router.ts";
 import { plural } from "../state/words.ts";
-import { ChangeCard, Counts, ImpactPanel, Problems } from "./changes.tsx";
+import { ChangeCard, Counts, ImpactPanel, outdatedBy, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
 import { useDrafts } from "./draft_choice.tsx";
 import { callOfChanges, changeFilters, KEEP_CHANGES, type ChangeList as Diff } from "./draft_list.ts";
@@ -193,6 +193,7 @@ function Open({ of, draft, head, state, diff, lose, effects, thread, earlier, pu
         noteStep(head, result.head);
         return `${plural(result.settled, "conflict")} resolved; ${result.conflicts.length || "none"} left.`;
       }} />}
+      {conflicts.length > 0 && <p class="notice">The rules are checked again once the conflicts are resolved. Until then only what is wrong with single rules and files is listed.</p>}
       <Problems of={of} items={problems} total={state?.problemsTotal ?? 0} impact={effects?.impact} />
       <div class="columns">
         <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>
@@ -209,7 +210,7 @@ function Open({ of, draft, head, state, diff, lose, effects, thread, earlier, pu
           <Fixes of={of} draft={draft} head={head} />
         </section>
         <aside>
-          {effects && <ImpactPanel impact={effects.impact} problems={problems} />}
+          {effects && <ImpactPanel impact={effects.impact} problems={problems} outdated={state ? outdatedBy({ ...state, conflicts: conflicts.length }) : undefined} />}
           <section class="panel" aria-labelledby="review"><h2 id="review">Review {thread.data && <Badge>{thread.data.total}</Badge>}</h2>
             <Owners review={review} />{thread.error && <Failure error={thread.error} retry={thread.reload} />}{thread.data && <Remarks items={thread.data.items} total={thread.data.total} more={earlier} />}<Say of={of} draft={draft} head={head} review={review} />
           </section>

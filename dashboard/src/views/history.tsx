@@ -136,6 +136,7 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
       <p class="actions">
         {may(of, "project", "publish") && goal !== undefined && publish.served && <Button kind="primary" disabled={!live} onClick={() => setBack(goal)}>{isServed ? `Roll back to publish ${goal} …` : "Roll back to this …"}</Button>}
         {may(of, "redirect", "write") && may(of, "page", "write") && <Button disabled={call.busy} onClick={reopen}>Open as a draft</Button>}
+        {isServed && before > 0 && <a class="button plain" href={withQuery(place.value, { version: "", from: String(before), to: "published" })}>Compare with publish {before}</a>}
         {!isServed && <a class="button plain" href={withQuery(place.value, { version: "", from: String(publish.publishNumber), to: "published" })}>Compare with what is published</a>}
       </p>
       {!isServed && may(of, "redirect", "write") && may(of, "page", "write") && <p class="quiet">A draft of this publish has its rules and pages. {KEPT}{may(of, "project", "publish") && publish.served && " To have them as they were too, roll back to this: a rollback takes the tests along."}</p>}

@@ -11,14 +11,14 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
-import { may, mayEdit, P, projectPath, viewPath, type Change } from "../state/project.ts";
+import { headNow, may, mayEdit, noteStep, P, projectPath, viewPath, type Change } from "../state/project.ts";
 import { go } from "../state/router.ts";
 import { person, plural } from "../state/words.ts";
-import { ChangeCard, ChangeList, Counts, ImpactPanel, Problems, recordPath, STEP } from "./changes.tsx";
+import { ChangeCard, ChangeList, Counts, ImpactPanel, outdatedBy, Problems, recordPath, STEP } from "./changes.tsx";
 import { Conflicts, type Choice, type Conflict } from "./conflicts.tsx";
 import { Files } from "./files.tsx";
 import { Override, useUnsigned } from "./override.tsx";
-import { Published, Typed, Warnings } from "./publish.tsx";
+import { isMe, Published, Typed, Warnings } from "./publish.tsx";
 import { Asked, askText, Doubt, inOrder, isRejected, mayJudge, mayRemark, MOST_REMARKS, Owners, Remarks, ReviewBadge, ToReview, Unseen, Verdicts, WhoApproves, WhoPublishes } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
@@ -144,14 +144,16 @@ function Body({ namespace, proposal, shown, ended, thread, onMerge }: BodyProps)
   // A branch that follows the upstream is changed there alone.
   const settles = ({ kind, project = "*" }: Conflict): boolean => !proposal.withheld && !proposal.upstream && may({ namespace, project }, kind === "file" ? "project" : kind, "write");
   const resolve = async (choices: Choice[]): Promise<string> => {
-    await post(`${PATH}/update`, { path, body: { ...(proposal.head ? { head: proposal.head } : {}), release: proposal.release, choices } });
+    const { head } = await post(`${PATH}/update`, { path, body: { ...(proposal.head ? { head: proposal.head } : {}), release: proposal.release, choices } });
+    noteStep(proposal.head, head);
     return `${plural(choices.length, "conflict")} resolved, and release is merged into the branch.`;
   };
   const unapproved = proposal.projects.some((each) => each.review?.required && each.review.state !== "approved");
   const blocked = proposal.state === "conflicts" || proposal.state === "invalid" || proposal.state === "merged";
   const isBehind = proposal.base !== proposal.release && proposal.state !== "merged" && !conflicts.length && !proposal.fault;
   const update = (): void => call.run(async () => {
-    await post(`${PATH}/update`, { path, body: proposal.head ? { head: proposal.head } : {} });
+    const { head } = await post(`${PATH}/update`, { path, body: proposal.head ? { head: proposal.head } : {} });
+    noteStep(proposal.head, head);
     tellChanged();
     toast("Release is merged into the branch.");
   });
@@ -226,8 +228,8 @@ function Project({ namespace, proposal, part, thread }: ProjectProps): JSX.Eleme
       <div class="columns"><div>{diff.data && (diff.data.changes.length ? <ChangeList items={diff.data.changes} card={(each) => (
         <Item key={`${each.kind} ${each.id}`} namespace={namespace} id={proposal.id} head={proposal.state === "merged" ? null : diff.data?.head ?? null} project={part.name} change={each} thread={thread} />)} /> : <p class="quiet">No rule differs.</p>)}
       <Files items={part.files} /></div>
-      <aside>{diff.data?.impact && <ImpactPanel impact={diff.data.impact} id={`impact-${part.name}`} where={part.name} problems={part.problems} />}
-      {diff.data?.head && proposal.state !== "merged" && <Verdict namespace={namespace} id={proposal.id} head={diff.data.head} project={part.name} review={part.review} />}</aside></div>
+      <aside>{diff.data?.impact && <ImpactPanel impact={diff.data.impact} id={`impact-${part.name}`} where={part.name} problems={part.problems} outdated={proposal.state === "merged" ? undefined : outdatedBy({ ...proposal, conflicts: part.conflicts.length })} />}
+      {diff.data?.head && proposal.state !== "merged" && <Verdict namespace={namespace} id={proposal.id} head={diff.data.head} project={part.name} review={part.review} own={proposal.newestCommits.some(({ author }) => isMe(author))} />}</aside></div>
     </section>
   );
 }
@@ -278,13 +280,16 @@ interface VerdictProps {
   head: string;
   project: string;
   review: Part["review"];
+  /** Whether one has made a part of it oneself, as far as its newest commits tell. */
+  own: boolean;
 }
 
-function Verdict({ namespace, id, head, project, review }: VerdictProps): JSX.Element | null {
+function Verdict({ namespace, id, head, project, review, own }: VerdictProps): JSX.Element | null {
   const of = { namespace, project };
   const [note, setNote] = useKept(`remark ${namespace} ${id} ${project}`);
   const call = useCall(["note"]);
-  const [seen, setSeen] = useState(head);
+  const [looked, setSeen] = useState(head);
+  const seen = headNow(looked); // what one has done oneself needs no second look
   if (!mayRemark(of)) return null;
   const say = (action: Action, text: string): void => call.run(async () => {
     await post(`${PATH}/review`, { path: { namespace, id }, body: { action, head, project, ...(note ? { note } : {}) } });
@@ -305,6 +310,7 @@ function Verdict({ namespace, id, head, project, review }: VerdictProps): JSX.El
       </p>
       {mayJudge(review) && seen !== head && <Unseen what="branch" see={() => setSeen(head)} />}
       <WhoApproves review={review} />
+      {own && mayJudge(review) && <p class="quiet">You made a part of it: to approve it is to approve your own change.</p>}
     </div>
   );
 }

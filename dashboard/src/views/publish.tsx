@@ -61,8 +61,10 @@ const NEWEST = 20; // publishes among which that of a draft is looked for
 const publishOf = async (of: Of, is: (each: Publish) => boolean, signal?: AbortSignal): Promise<Publish | null> =>
   (await get(`${P}/history`, { path: of, query: { limit: NEWEST }, ...(signal && { signal }) })).items.find(is) ?? null;
 
-/** Whether a publish is by who is signed in here. */
-const isMine = ({ publishedBy }: Publish): boolean => publishedBy.endsWith(`<${me.peek()?.kind ?? ""}-${me.peek()?.id ?? ""}@waypost.invalid>`);
+/** Whether a name with its address is that of who is signed in here. */
+export const isMe = (person: string): boolean => person.endsWith(`<${me.peek()?.kind ?? ""}-${me.peek()?.id ?? ""}@waypost.invalid>`);
+
+const isMine = ({ publishedBy }: Publish): boolean => isMe(publishedBy);
 
 const words = (text: string): string => text.split(/\s+/).filter(Boolean).join(" ");
 
