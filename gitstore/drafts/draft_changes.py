@@ -35,7 +35,8 @@ class DraftChanges:
     """The changes: in the files of the working state by `codes`, and the files of the base with removed records, flagged.
 
     `codes` has a byte for each record of a file, by path; a file without a change may be missing. They are plain if the id
-    of each changed record is in one place of each state, so that no content had to be compared.
+    of each changed record is in one place of each state, so that no content had to be compared. `base` and `working` are
+    the states, where a later one can follow them.
     """
 
     codes: Mapping[str, bytes]
@@ -207,17 +208,13 @@ def _compare_states(kind: Kind, base: Snapshot | None, working: Snapshot) -> Dra
     lost = {
         path: (_whole(file), pairs[path].removed) for path, file in before.files.items() if any(pairs[path].removed)
     }
-    return _plain(codes, lost, base, working)
+    return _plain(kind, codes, lost, base, working)
 
 
 def _follow(kind: Kind, base: Snapshot | None, working: Snapshot, last: DraftChanges) -> DraftChanges | None:
     """Compare what moved since an earlier working state; None if that is much, or the base, or its ids do not say it."""
-    if (
-        kind is Kind.PAGES
-        or not (last.is_plain and base and last.base and last.working)
-        or _moved(kind, base, last.base)
-    ):
-        return None  # of pages, files that they name may have moved
+    if not (base and last.base and last.working) or _moved(kind, base, last.base):
+        return None
     old_files, new_files = (
         _by_path(_differing(kind, *pair)) for pair in ((last.working, working), (working, last.working))
     )
@@ -244,7 +241,7 @@ def _follow(kind: Kind, base: Snapshot | None, working: Snapshot, last: DraftCha
             lost[path] = _whole(old), pair.removed
     if len(entered) > _FEW_IDS or not entered.are_in_one_place(kind, base, working):
         return None
-    return _plain(codes, dict(sorted(lost.items())), base, working)
+    return _plain(kind, codes, dict(sorted(lost.items())), base, working)
 
 
 def _moved(kind: Kind, one: Snapshot, other: Snapshot) -> bool:
@@ -260,14 +257,17 @@ def _by_path(files: Iterable[CompiledFile]) -> dict[str, CompiledFile]:
 
 
 def _plain(
+    kind: Kind,
     codes: Mapping[str, bytes],
     lost: Mapping[str, tuple[CompiledFile, Flags]],
     base: Snapshot | None,
     working: Snapshot,
 ) -> DraftChanges:
     added, changed = (sum(each.count(code) for each in codes.values()) for code in (_ADDED, _CHANGED))
-    removed = sum(flags.count(1) for _, flags in lost.values())
-    return DraftChanges(codes, lost, Counts(added, changed, removed), is_plain=True, base=base, working=working)
+    counts = Counts(added, changed, sum(flags.count(1) for _, flags in lost.values()))
+    if kind is Kind.PAGES:  # files that they name may move
+        return DraftChanges(codes, lost, counts)
+    return DraftChanges(codes, lost, counts, base=base, working=working)
 
 
 def _compare_contents_of(
@@ -293,9 +293,7 @@ def _compare_contents_of(
         for path, file in after.files.items()
     }
     lost = dict(before.flagged(frozenset(number for number in gone if by_id.get(number) is ChangeType.REMOVED)))
-    return DraftChanges(
-        codes, lost, Counts(*(types[each] for each in ChangeType)), is_plain=False, base=base, working=working
-    )
+    return DraftChanges(codes, lost, Counts(*(types[each] for each in ChangeType)), is_plain=False)
 
 
 def _pair(before: _Side, after: _Side, path: str) -> _Pair:

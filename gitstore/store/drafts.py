@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from content.cache import LruCache
 from content.changes.diff import Change, Counts, count
@@ -14,6 +15,7 @@ from content.records.vocabulary import Kind
 from gitstore.comparison.file_changes import FileChange, file_changes
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.segments.snapshot_cache import BYTES_PER_RULE, CACHED_RULES, weigh
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.drafts.draft_changes import DraftChanges, draft_changes
 from gitstore.drafts.draft_tests import DraftTests, run_tests, write_tests
@@ -73,7 +75,6 @@ from gitstore.store.access import Component, StoreAccess
 _CACHED_OPEN = 500  # drafts of the overview; one is a few hundred bytes
 _CACHED_FIXES = 50_000  # of the last states; one takes some 500 bytes
 _CACHED_DRAFTS = 4  # whose reports are cached
-_CACHED_CHANGES = 16  # of kinds of records in drafts; one of 100,000 records takes some 2 MB with its snapshots
 _TRIES_WITHOUT_LOCK = 2
 
 
@@ -89,12 +90,26 @@ class DraftReport:
     files: Sequence[FileChange]
 
 
+class _Compared(NamedTuple):
+    """The changes of one kind between two trees."""
+
+    trees: tuple[TreeId | None, TreeId]
+    changes: DraftChanges
+
+
+def _weigh(compared: _Compared) -> int:
+    """Return the memory that changes hold, as a number of rules: their states, and a byte for each record."""
+    changes = compared.changes
+    held = sum(weigh(side) for side in (changes.base, changes.working) if side)
+    return 1 + held + sum(map(len, changes.codes.values())) // BYTES_PER_RULE
+
+
 class Drafts(Component):
     """The drafts of projects; each change is one commit on the draft's branch."""
 
     def __init__(self, access: StoreAccess) -> None:
         super().__init__(access)
-        self._changes: LruCache[tuple[str, DraftName, Kind], DraftChanges] = LruCache(_CACHED_CHANGES)
+        self._changes: LruCache[tuple[str, DraftName, Kind], _Compared] = LruCache(CACHED_RULES, _weigh)
         self._reports: LruCache[tuple[str, DraftState], DraftReport] = LruCache(_CACHED_DRAFTS)
         self._fixes: LruCache[tuple[str, str, TreeId], Sequence[RuleFix]] = LruCache(
             _CACHED_FIXES, weigh=lambda fixes: len(fixes) + 1
@@ -372,11 +387,12 @@ class Drafts(Component):
 
     def _draft(self, namespace: str, compiler: Compiler, state: DraftState, kind: Kind) -> DraftView:
         before, working = self._states(compiler, state)
-        key = (namespace, state.name, kind)
+        key, trees = (namespace, state.name, kind), (state.base_tree, working.tree)
         last = self._changes.find(key)
-        if last is None or last.working is not working or last.base is not before:
-            last = self._changes.put(key, draft_changes(kind, before, working, last))
-        return DraftView(kind, before, working, last, state.head)
+        if last is None or last.trees != trees:
+            changes = draft_changes(kind, before, working, last.changes if last else None)
+            last = self._changes.put(key, _Compared(trees, changes))
+        return DraftView(kind, before, working, last.changes, state.head)
 
     def _count(self, namespace: str, compiler: Compiler, state: DraftState) -> Mapping[Kind, Counts]:
         """Count the changes of a draft; cached until it or release moves."""

@@ -14,8 +14,8 @@ from gitstore.compiled.segments.segment import Segment
 from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 from gitstore.layout import BlobId, TreeId
 
-_CACHED_RULES = 150_000  # rules in memory
-_BYTES_PER_RULE = 400
+CACHED_RULES = 150_000  # rules in memory
+BYTES_PER_RULE = 400
 _RULES_PER_FILE = 10  # that take as much memory as a file whose rules are not in memory
 MOST_FILES = 64  # of rules in memory for one snapshot, derived from others: then it is read, with outlines
 
@@ -29,8 +29,8 @@ class SnapshotCache:
     """The last snapshots of the projects of all namespaces; `repository` is the path of the namespace's."""
 
     def __init__(self) -> None:
-        self._snapshots: LruCache[tuple[Path, str, TreeId], _Kept] = LruCache(_CACHED_RULES, lambda kept: kept.weight)
-        self._newest: LruCache[tuple[Path, str], TreeId] = LruCache(_CACHED_RULES // _RULES_PER_FILE)
+        self._snapshots: LruCache[tuple[Path, str, TreeId], _Kept] = LruCache(CACHED_RULES, lambda kept: kept.weight)
+        self._newest: LruCache[tuple[Path, str], TreeId] = LruCache(CACHED_RULES // _RULES_PER_FILE)
 
     def find(self, repository: Path, project: str, tree: TreeId) -> Snapshot | None:
         """Return the snapshot of a tree; None if it is not cached."""
@@ -44,12 +44,13 @@ class SnapshotCache:
 
     def put(self, repository: Path, snapshot: Snapshot) -> None:
         """Keep a snapshot."""
-        self._snapshots.put((repository, snapshot.project, snapshot.tree), _Kept(snapshot, _weigh(snapshot)))
+        self._snapshots.put((repository, snapshot.project, snapshot.tree), _Kept(snapshot, weigh(snapshot)))
         self._newest.put((repository, snapshot.project), snapshot.tree)
 
 
-def _weigh(snapshot: Snapshot) -> int:
-    weight = 1 + sum(map(len, snapshot.bodies.values())) // _BYTES_PER_RULE
+def weigh(snapshot: Snapshot) -> int:
+    """Return the memory that a snapshot takes, as a number of rules in memory."""
+    weight = 1 + sum(map(len, snapshot.bodies.values())) // BYTES_PER_RULE
     for kind, files in snapshot.rule_files.items():
         in_memory = snapshot.finder(kind).unindexed
         weight += _RULES_PER_FILE * len(files) + sum(len(files[at].segment) for at in in_memory)

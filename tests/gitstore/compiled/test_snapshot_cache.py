@@ -188,7 +188,7 @@ def test_files_in_memory_stay_few(filled: Place, monkeypatch: pytest.MonkeyPatch
 
 
 def test_kept_snapshots_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot_cache, "_CACHED_RULES", 100)
+    monkeypatch.setattr(snapshot_cache, "CACHED_RULES", 100)
     cache = SnapshotCache()
     trees = [f"{number:040}" for number in range(30)]
     for tree in trees:
