@@ -1,4 +1,4 @@
-"""`waypost import`: import a TSV of redirects into a draft, and optionally publish it."""
+"""`waypost import`: import a table of redirects into a draft, and optionally publish it."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,6 +24,7 @@ from cli.console.setup import (
 )
 from cli.content.edit_options import find_new_problems, problem_lines
 from cli.release.publishing import publish_draft, publisher_of
+from content.formats.spreadsheet import as_utf8
 from content.formats.tsv import Row, read_rows
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
@@ -63,13 +64,13 @@ def command(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Import redirects from a table into a draft.
 
-    FILE (- for standard input) becomes one commit. Its columns are separated by tabs; the first line is the header:
-    type, source, target, status. Invalid rows are printed as FILE:LINE:COLUMN (the column of the table), stop the
-    import, and make the exit code 1.
+    FILE (- for standard input) becomes one commit. Its columns are separated by tabs, commas or semicolons; the first
+    line is the header: type, source, target, status. Without a type, rules are BASIC, without a status 301. Invalid rows
+    are printed as FILE:LINE:COLUMN (the column of the table), stop the import, and make the exit code 1.
     """
     store, name = open_store(data), DraftName(project, draft)
     author, content = author_of(username, data, database), _read(file)
-    refuse_tokens(data, database, [(str(file), content)])
+    refuse_tokens(data, database, [(str(file), as_utf8(content))])
     if publish_too:  # checked first, so that nothing is imported for a user who may not publish
         with open_existing_services(data, database) as services:
             publisher = publisher_of(services, username, namespace, project)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from content.changes.diff import Counts
 from content.formats.packed_rows import PackedRows
-from content.formats.tsv import COLUMNS, FILE_PROBLEM_CODES, Row, column_of
+from content.formats.tsv import COLUMNS, FILE_PROBLEM_CODES, PLACES, Row, column_of, field_of, shorten_row
 from content.records.problem import Problem, errors
 from content.records.record import Placed, Redirect
 
@@ -48,6 +48,7 @@ class ImportPlan:
     unreported_rows: int = 0
     unreported_errors: int = 0
     listed_skipped: tuple[SkippedRow, ...] = ()
+    columns: tuple[int, ...] = PLACES
 
     @property
     def wanted(self) -> list[Placed[Redirect]]:
@@ -69,6 +70,7 @@ class ImportPlan:
             plan,
             unreported_rows=plan.unreported_rows + self.unreported_rows,
             unreported_errors=plan.unreported_errors + self.unreported_errors,
+            columns=self.columns,
         )
 
     @property
@@ -109,11 +111,12 @@ class ImportPlan:
         """
         found = defaultdict(list)
         for problem in errors([each for each in problems if each.line and not each.file]):
-            found[problem.line].append(replace(problem, column=column_of(problem)))
+            at = column_of(problem, self.columns)
+            found[problem.line].append(replace(problem, column=at, pointer=f"/{field_of(problem) or 'source'}"))
         if not found:
             return self
         moved = (
-            Row(row.line, None, tuple(found[row.line]))
+            Row(row.line, None, tuple(found[row.line]), text=_text_of(row.fields))
             for rows in (self.added, self.changed)
             for row in rows
             if row.line in found
@@ -142,8 +145,16 @@ class ImportPlan:
             "wrong": self.wrong_count,
             "errorsTotal": len(self.errors) + self.unreported_errors,
             "errors": [
-                {"line": each.line, "column": each.column, "code": each.code, "message": each.message}
-                for each in self.errors
+                {
+                    "line": each.line,
+                    "column": each.column,
+                    "code": each.code,
+                    "message": each.message,
+                    **({"field": field} if (field := field_of(each)) else {}),
+                    **({"text": row.text} if row.text else {}),
+                }
+                for row in self.wrong
+                for each in row.problems
             ],
         }
 
@@ -160,9 +171,11 @@ def plan_import(existing: Mapping[str, Redirect], rows: Iterable[Row], *, overwr
     listed = list[SkippedRow]()
     add: dict[str, Callable[[Row], None]] = {name: group.append for name, group in groups.items()}
     add["wrong"] = invalid.add
+    columns = PLACES
     for row in rows:
+        columns = row.columns
         first = sources.find_first(row.fields.source, row.line) if row.fields else row.line
-        unique = row if first == row.line else Row(row.line, None, (_duplicate(row.line, first),))
+        unique = row if first == row.line else _duplicate(row, first)
         group, kept = _classify(unique, existing, overwrite=overwrite)
         add[group](kept)
         if group == "skipped" and len(listed) < MAX_LISTED_SKIPPED and kept.fields:
@@ -173,6 +186,7 @@ def plan_import(existing: Mapping[str, Redirect], rows: Iterable[Row], *, overwr
         unreported_rows=invalid.unreported_rows,
         unreported_errors=invalid.unreported_errors,
         listed_skipped=tuple(listed),
+        columns=columns,
     )
 
 
@@ -252,6 +266,13 @@ def _classify(row: Row, existing: Mapping[str, Redirect], *, overwrite: bool) ->
     return ("changed", row._replace(fields=wanted)) if overwrite else ("skipped", row)
 
 
-def _duplicate(line: int, first: int) -> Problem:
+def _duplicate(row: Row, first: int) -> Row:
     message = f"this source is already in line {first}: keep one of the two rows"
-    return Problem("duplicate_source", message, line=line, column=COLUMNS.index("source") + 1)
+    found = Problem("duplicate_source", message, line=row.line, pointer="/source")
+    problem = replace(found, column=column_of(found, row.columns))
+    return row._replace(fields=None, problems=(problem,), text=_text_of(row.fields))
+
+
+def _text_of(redirect: Redirect | None) -> str:
+    """Return a row that was valid by itself as the strict format has it, as far as reports show it."""
+    return shorten_row("\t".join(str(getattr(redirect, name)) for name in COLUMNS)) if redirect else ""

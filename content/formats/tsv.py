@@ -1,39 +1,67 @@
 """Redirects as tab-separated text: the bulk import's rows, read strictly and checked one by one, and the export.
 
-There is no quoting: a quote is an ordinary character, so no row can swallow the next.
+There is no quoting: a quote is an ordinary character, so no row can swallow the next. With any other header than the exact
+one, or in UTF-16, the file is a table of a spreadsheet.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from content.checks.pattern_budget import CallBudget, is_pattern
 from content.checks.record_rules import PLAIN_SOURCE, PLAIN_TARGET, record_problems
+from content.formats.spreadsheet import (
+    MAX_RECORD_LINES,
+    UTF_16_MARKS,
+    Layout,
+    TableRow,
+    find_layout,
+    read_table,
+    utf8_chunks,
+)
 from content.records.pattern_limits import DEFAULT_LIMITS
 from content.records.problem import Problem, errors
 from content.records.record import Redirect
 from content.records.vocabulary import STATUS_BY_WORD, RedirectType
 
 COLUMNS = ("type", "source", "target", "status")
+PLACES: tuple[int, ...] = (1, 2, 3, 4)  # of these columns in a line
+_REQUIRED = ("source", "target")
+_MAX_SHOWN = 200  # characters of an invalid row
+_HEADER = "\t".join(COLUMNS).encode()
+_DEFAULTS = {"type": "BASIC", "status": "301"}
 MAX_FIELD_LENGTH = 8192  # characters, as the schema of a redirect allows
 MAX_ROWS = 1_000_000
 # Problems of the file as a whole: the last `Row` reports one, and is not a row of the file.
-FILE_PROBLEM_CODES = frozenset({"bad_header", "too_many_rows"})
+FILE_PROBLEM_CODES = frozenset({"bad_header", "too_many_rows", "unclosed_quote"})
 _MAX_LINE_BYTES = 2 * 4 * MAX_FIELD_LENGTH + 1024  # bytes: source and target at four each, and room for the rest
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 16
 _TYPE_BY_WORD = {each.value: each for each in RedirectType}
 # Nearly every row: an exact rule for a path, of which one match shows that `record_problems` has nothing to say.
 _PLAIN_ROW = re.compile(rf"BASIC\t({PLAIN_SOURCE})\t({PLAIN_TARGET})\t([A-Z0-9_]+)")
+_LONE_BYTE = re.compile("[\ud800-\udfff]")
+_FAULTS = {
+    "too_long": f"the line has more than {_MAX_LINE_BYTES:,} bytes",
+    "bad_quote": 'a quote is at the wrong place: a field with quotes is between quotes, and has each of its own twice ("")',
+    "unclosed_quote": f"a quoted field of this row is not closed within {MAX_RECORD_LINES} lines or {_MAX_LINE_BYTES:,} bytes",
+}
 _ALLOWED_VALUES: dict[str, Collection[str]] = {"type": _TYPE_BY_WORD, "status": STATUS_BY_WORD}
 
 
 class Row(NamedTuple):
-    """A row: its line from 1, and its redirect, or None and its problems (errors only)."""
+    """A row: its line from 1, and its redirect, or None and its problems (errors only).
+
+    `columns` are the places of its fields, and `text` is the start of an invalid one.
+    """
 
     line: int
     fields: Redirect | None
     problems: tuple[Problem, ...] = ()
+    columns: tuple[int, ...] = PLACES
+    text: str = ""
 
 
 def read_rows(
@@ -41,22 +69,27 @@ def read_rows(
 ) -> Iterator[Row]:
     """Yield the rows of a file, given whole or in chunks of any size; memory is bounded by the longest line.
 
-    Lines end with LF or CRLF; a byte order mark and empty lines are skipped. Where the header is invalid, or there are
-    more rows than `max_rows`, the last row reports that. Regular expressions beyond the budget are invalid rows.
+    Lines end with LF or CRLF; a byte order mark and empty lines are skipped. Where the header is invalid, there are
+    more rows than `max_rows`, or a quote is never closed, the last row reports that. Regular expressions beyond the budget
+    are invalid rows.
     """
     budget = budget or CallBudget(DEFAULT_LIMITS)
-    lines = _numbered_lines(_chunks(data))
+    start, chunks = _take_start(_chunks(data))
+    lines = _numbered_lines(utf8_chunks(chunks))
     header, text = next(lines, (1, b""))
-    if header_problem := _header_problem(text.removeprefix(_BOM)):
-        yield _invalid_row(header, header_problem)
+    text = text.removeprefix(_BOM)
+    is_exact = text == _HEADER and not start.startswith(UTF_16_MARKS)
+    layout = None if is_exact else find_layout(text, COLUMNS, _REQUIRED)
+    if not (is_exact or layout):
+        yield _invalid_row(header, _header_problem(text))
         return
-    for read, (line, raw) in enumerate(lines):
-        if read == max_rows:
-            yield _invalid_row(
-                line, _problem("too_many_rows", 1, f"the file has more than {max_rows:,} rows: split it")
-            )
+    rows = _read_table(lines, layout, budget) if layout else _read_lines(lines, budget)
+    for read, row in enumerate(rows):
+        if read == max_rows and not any(problem.code in FILE_PROBLEM_CODES for problem in row.problems):
+            message = f"the file has more than {max_rows:,} rows: split it"
+            yield _invalid_row(row.line, _problem("too_many_rows", 1, message))
             return
-        yield _parse_row(line, raw, budget)
+        yield row
 
 
 def write_rows(redirects: Iterable[Redirect]) -> Iterator[bytes]:
@@ -69,16 +102,29 @@ def write_rows(redirects: Iterable[Redirect]) -> Iterator[bytes]:
         yield _dump_line((redirect.type.value, redirect.source, redirect.target, redirect.status.value))
 
 
-def column_of(problem: Problem) -> int:
+def column_of(problem: Problem, columns: Sequence[int] = PLACES) -> int:
     """Return the column, from 1, of the field in a problem's pointer; that of the source for any other pointer."""
+    return columns[COLUMNS.index(field_of(problem) or "source")]
+
+
+def field_of(problem: Problem) -> str:
+    """Return the name of the field in a problem's pointer, or an empty text."""
     name = problem.pointer.rpartition("/")[2]
-    return COLUMNS.index(name if name in COLUMNS else "source") + 1
+    return name if name in COLUMNS else ""
 
 
 def _dump_line(fields: tuple[str, ...]) -> bytes:
     if any(mark in field for field in fields for mark in "\t\r\n"):
         raise ValueError(f"a tab-separated field cannot contain a tab or a line break: {fields!r}")
     return ("\t".join(fields) + "\n").encode()
+
+
+def _take_start(chunks: Iterable[bytes]) -> tuple[bytes, Iterable[bytes]]:
+    """Return the start of a file, in which a byte order mark would be, and all chunks, of which the first has it."""
+    rest, start = iter(chunks), b""
+    while len(start) < len(_BOM) and (chunk := next(rest, None)) is not None:
+        start += chunk
+    return start, chain([start], rest)
 
 
 def _chunks(data: bytes | Iterable[bytes]) -> Iterable[bytes]:
@@ -106,20 +152,15 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     yield bytes(rest)
 
 
-def _header_problem(text: bytes) -> Problem | None:
-    names = text.split(b"\t")
-    if names == [name.encode() for name in COLUMNS]:
-        return None
-    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return _problem("bad_header", 1, "the file is UTF-16: save it as UTF-8")
+def _header_problem(text: bytes) -> Problem:
     if text.startswith(b"PK\x03\x04"):
-        return _problem("bad_header", 1, "the file is a workbook or an archive: save the sheet as tab-delimited text")
-    expected = "the first line must be the header type, source, target, status, separated by tabs"
-    found = text[:200].decode(errors="backslashreplace")
-    hint = "; here commas or semicolons separate the columns" if len(names) == 1 and {*b",;"} & {*text} else ""
-    return _problem(
-        "bad_header", 1, f"{expected}{hint}; found {found!r}" if found else f"{expected}; the file is empty"
+        return _problem("bad_header", 1, "the file is a workbook or an archive: save the sheet as text (CSV)")
+    expected = (
+        "the first line must be the header type, source, target, status, separated by tabs, commas or semicolons; "
+        "source and target are needed"
     )
+    found = text[:200].decode(errors="backslashreplace")
+    return _problem("bad_header", 1, f"{expected}; found {found!r}" if found else f"{expected}; the file is empty")
 
 
 def _parse_row(line: int, raw: bytes, budget: CallBudget) -> Row:
@@ -129,10 +170,66 @@ def _parse_row(line: int, raw: bytes, budget: CallBudget) -> Row:
         text = raw.decode()
     except UnicodeDecodeError as ex:
         return _invalid_row(line, _encoding_problem(raw, ex.start))
-    plain = _PLAIN_ROW.fullmatch(text) if len(text) <= MAX_FIELD_LENGTH else None
-    if plain and (status := STATUS_BY_WORD.get(plain[3])):
-        return Row(line, Redirect(RedirectType.BASIC, plain[1], plain[2], status))
+    if plain := _plain_redirect(text):
+        return Row(line, plain)
     return _parse_fields(line, text.split("\t"), budget)
+
+
+def shorten_row(text: str) -> str:
+    """Return the start of a row, as reports show it."""
+    return f"{text[:_MAX_SHOWN]}…" if len(text) > _MAX_SHOWN else text
+
+
+def _with_text(row: Row, text: str) -> Row:
+    return row if row.fields else row._replace(text=shorten_row(text))
+
+
+def _plain_redirect(text: str) -> Redirect | None:
+    plain = _PLAIN_ROW.fullmatch(text) if len(text) <= MAX_FIELD_LENGTH else None
+    status = STATUS_BY_WORD.get(plain[3]) if plain else None
+    return Redirect(RedirectType.BASIC, plain[1], plain[2], status) if plain and status else None
+
+
+def _read_table(lines: Iterator[tuple[int, bytes]], layout: Layout, budget: CallBudget) -> Iterator[Row]:
+    """Yield the rows of a table of a spreadsheet."""
+    columns = tuple(1 if place is None else place + 1 for place in layout.places)
+    for read in read_table(lines, layout.delimiter, _MAX_LINE_BYTES):
+        row = _table_row(read, layout, budget)
+        problems = tuple(
+            replace(each, column=column_of(each, columns)) if field_of(each) else each for each in row.problems
+        )
+        shown = layout.delimiter.join(read.fields).encode(errors="surrogateescape").decode(errors="replace")
+        yield _with_text(row._replace(problems=problems, columns=columns), shown)
+
+
+def _read_lines(lines: Iterator[tuple[int, bytes]], budget: CallBudget) -> Iterator[Row]:
+    """Yield the rows of the strict format."""
+    for line, raw in lines:
+        row = _parse_row(line, raw, budget)
+        yield row if row.fields else _with_text(row, raw[: 4 * _MAX_SHOWN].decode(errors="replace"))
+
+
+def _table_row(read: TableRow, layout: Layout, budget: CallBudget) -> Row:
+    if read.fault:
+        return _invalid_row(read.line, _problem(read.fault, 1, _FAULTS[read.fault]))
+    if any(read.fields[layout.width :]):
+        text = f"the header has {layout.width} fields, this row {len(read.fields)}: quote a field that has a separator"
+        return _invalid_row(read.line, _problem("wrong_columns", layout.width + 1, text))
+    texts = [
+        _table_field(name, "" if place is None or place >= len(read.fields) else read.fields[place])
+        for name, place in zip(COLUMNS, layout.places, strict=True)
+    ]
+    for name, text in zip(COLUMNS, texts, strict=True):
+        if lone := _LONE_BYTE.search(text):
+            return _invalid_row(read.line, _not_utf8(ord(lone[0]) & 0xFF, name))
+    if plain := _plain_redirect("\t".join(texts)):
+        return Row(read.line, plain)
+    return _parse_fields(read.line, texts, budget)
+
+
+def _table_field(name: str, text: str) -> str:
+    """Return a field as the strict format has it: the case of types and names of a status does not matter in a table."""
+    return text.strip().upper() or _DEFAULTS[name] if name in _DEFAULTS else text
 
 
 def _parse_fields(line: int, texts: list[str], budget: CallBudget) -> Row:
@@ -160,17 +257,22 @@ def _shape_problems(texts: list[str]) -> list[Problem]:
 def _field_problems(column: int, text: str) -> Iterator[Problem]:
     name = COLUMNS[column - 1]
     if len(text) > MAX_FIELD_LENGTH:
-        yield _problem("too_long", column, f"{name} has {len(text):,} characters; the limit is {MAX_FIELD_LENGTH:,}")
+        message = f"{name} has {len(text):,} characters; the limit is {MAX_FIELD_LENGTH:,}"
+        yield _problem("too_long", column, message, name)
     elif name in _ALLOWED_VALUES and text not in _ALLOWED_VALUES[name]:
-        yield _problem(
-            "not_allowed", column, f"{name} must be one of {', '.join(_ALLOWED_VALUES[name])}; found {text[:100]!r}"
-        )
+        message = f"{name} must be one of {', '.join(_ALLOWED_VALUES[name])}; found {text[:100]!r}"
+        yield _problem("not_allowed", column, message, name)
 
 
 def _encoding_problem(raw: bytes, start: int) -> Problem:
     column = raw.count(b"\t", 0, start) + 1
-    return _problem("bad_encoding", column, f"byte 0x{raw[start]:02X} is not UTF-8: save the file as UTF-8")
+    return replace(_not_utf8(raw[start], COLUMNS[min(column, len(COLUMNS)) - 1]), column=column)
 
 
-def _problem(code: str, column: int, message: str) -> Problem:
-    return Problem(code, message, column=column)
+def _not_utf8(byte: int, name: str) -> Problem:
+    column = COLUMNS.index(name) + 1
+    return _problem("bad_encoding", column, f"byte 0x{byte:02X} is not UTF-8: save the file as UTF-8", name)
+
+
+def _problem(code: str, column: int, message: str, field: str = "") -> Problem:
+    return Problem(code, message, column=column, pointer=f"/{field}" if field else "")

@@ -53,30 +53,30 @@ def lint_import(compiler: Compiler, snapshot: Snapshot, plan: ImportPlan) -> Imp
         return None
     redirects, pages = list(ImportedRedirects(snapshot, snapshot.redirects(), plan)), snapshot.pages()
     matcher = Matcher(RuleBook(redirects, pages))
-    found = list(_find(matcher, redirects, pages))
+    found = list(_find(matcher, redirects, pages, plan.columns))
     problems = [each.problem for each in found]
     found += map(ImportFinding, find_failed_tests(snapshot, matcher, [*snapshot.problems, *problems]))
     return ImportLint(_only_new(compiler, snapshot, found), count_never_answering(problems))
 
 
 def _find(
-    matcher: Matcher, redirects: Sequence[Placed[Redirect]], pages: Sequence[Placed[Page]]
+    matcher: Matcher, redirects: Sequence[Placed[Redirect]], pages: Sequence[Placed[Page]], columns: Sequence[int]
 ) -> Iterator[ImportFinding]:
     check = SetCheck(matcher)
     for redirect in redirects:
         for problem in (*record_problems(redirect.record), *check.redirect_problems(redirect)):
-            yield ImportFinding(_placed(problem, redirect), redirect.record)
+            yield ImportFinding(_placed(problem, redirect, columns), redirect.record)
     for page in pages:
         for problem in check.page_problems(page):
-            yield ImportFinding(_placed(problem, page), page.record)
+            yield ImportFinding(_placed(problem, page, columns), page.record)
 
 
-def _placed(problem: Problem, placed: Placed[Record]) -> Problem:
+def _placed(problem: Problem, placed: Placed[Record], columns: Sequence[int]) -> Problem:
     """Return the problem at the place of its record: in a row of the import with the column, as errors of rows have it."""
     if placed.file:
         [found] = without_pointer([problem.at(placed.file, placed.line)])
         return found
-    return replace(problem, line=placed.line, column=column_of(problem), pointer="")
+    return replace(problem, line=placed.line, column=column_of(problem, columns), pointer="")
 
 
 def _only_new(compiler: Compiler, snapshot: Snapshot, found: Sequence[ImportFinding]) -> list[ImportFinding]:

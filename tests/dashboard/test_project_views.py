@@ -1,6 +1,7 @@
 """The views of a project beside its redirects: pages, history, tester, import and export."""
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -356,8 +357,8 @@ def test_a_file_is_looked_at_before_it_is_imported_and_its_errors_are_downloaded
 ) -> None:
     place = world.place()
     place.published("/old")
-    file = tmp_path / "rules.tsv"
-    file.write_text("type\tsource\ttarget\tstatus\nBASIC\t/x\t/y\t301\nBASIC\tno path\t/y\t301\n", "utf-8")
+    file = tmp_path / "rules.csv"
+    file.write_text("Target,Source\n/y,/x\n/y,no\u200bpath\n", "utf-8")
     page = new_page(refused=422)
     sign_in(page, world.user("admin"), view(place, "/transfer"))
     page.get_by_label("File to import").set_input_files(file)
@@ -368,10 +369,16 @@ def test_a_file_is_looked_at_before_it_is_imported_and_its_errors_are_downloaded
     assert violations(page) == []
     with page.expect_download() as download:
         page.get_by_role("button", name="Download the errors").click()
-    assert "3\t" in download.value.path().read_text("utf-8")
+    assert "3\t2\tsource\t" in download.value.path().read_text("utf-8")
+    errors = page.locator(".errors li").first
+    expect(errors).to_contain_text("line 3, source")
+    expect(errors.locator(".quiet")).to_have_text(re.compile("/y,no.U.200B.path"))
     page.get_by_label("Skip the lines that are wrong").check()
     expect(hindrance).to_be_hidden()
     page.get_by_role("button", name="Import into the draft").click()
+    expect(page.get_by_text("1 imported, 1 skipped")).to_be_visible()
+    expect(page.get_by_role("button", name="Download the errors")).to_be_visible()
+    page.get_by_role("link", name="Show the draft").click()
     expect(page.locator(".change")).to_contain_text("/x")
     assert drafted(place) == {"/old": "/new", "/x": "/y"}
 
@@ -392,7 +399,7 @@ def test_the_example_of_a_file_can_be_imported(world: World, new_page: Opens, tm
     expect(page.get_by_text("The draft has all of it already.")).to_be_visible()
     (tmp_path / "book.xlsx").write_bytes(b"PK\x03\x04 a workbook")
     page.get_by_label("File to import").set_input_files(tmp_path / "book.xlsx")
-    expect(page.get_by_text("save the sheet as tab-delimited text")).to_be_visible()
+    expect(page.get_by_text("save the sheet as text (CSV)")).to_be_visible()
     expect(page.get_by_text("Correct the file, and choose it again.")).to_be_visible()
 
 

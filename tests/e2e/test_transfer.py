@@ -69,6 +69,17 @@ def test_an_import_overwrites_no_edit_that_came_after_its_dry_run(place: Place) 
     assert import_(place, rows, 400, "?head=main")["error"] == "bad_parameter"
 
 
+def test_a_table_of_a_spreadsheet_is_imported(place: Place) -> None:
+    table = 'Target;Source;Comment\r\n"/x;y";/a;"two\r\nlines"\r\n/y;no-slash;\r\n'
+    report = import_(place, table.encode("utf-16"), 422)["report"]
+    assert [(each["line"], each["column"], each["field"], each["text"]) for each in report["errors"]] == [
+        (4, 2, "source", "/y;no-slash;")
+    ]
+    assert import_(place, table.encode("utf-16"), query="?skipErrors=true")["added"] == 1
+    [rule] = place.get("/draft/redirects")["items"]
+    assert (rule["source"], rule["target"], rule["type"], rule["status"]) == ("/a", "/x;y", "BASIC", "MOVED_PERMANENT")
+
+
 @pytest.mark.parametrize("name", ["list.tsv", "list.csv", "LIST.TSV"])
 def test_a_form_does_as_well(place: Place, name: str) -> None:
     answer = place.ask("POST", "/import", 200, files={"file": (name, GOOD.encode(), "text/csv")})
@@ -190,8 +201,8 @@ def test_rows_that_are_invalid_only_together_are_named(place: Place) -> None:
     [
         b"",
         b"\n",
-        b"source\ttarget\n",
-        b"type,source,target,status\n",
+        b"source\tto\n",
+        b"type,source,to,status\n",
         b"\xff\xfet\x00",
         b"BASIC\t/a\t/b\t301\n",
         b"\x00" * 50,

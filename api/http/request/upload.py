@@ -29,7 +29,7 @@ async def read_upload(req: Request, limit: int) -> Upload:
         return Upload("", await read_bytes(req, limit))
     upload = await _read_form(req, limit)
     if not upload.name.lower().endswith(_EXTENSIONS):
-        message = f"The file name must end in {' or '.join(_EXTENSIONS)}; columns are separated by tabs."
+        message = f"The file name must end in {' or '.join(_EXTENSIONS)}."
         raise ApiError(422, "invalid_file", message)
     return upload
 

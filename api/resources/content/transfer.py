@@ -25,8 +25,9 @@ from api.http.request.record_query import read_record_query
 from api.http.request.upload import read_upload
 from api.http.response.redaction import redact_problems
 from api.runtime.handover import Handover
-from api.runtime.jobs.background import run_in_process
+from api.runtime.jobs.background import run_in_process, run_in_thread
 from content.changes.diff import item_kind
+from content.formats.spreadsheet import UTF_16_MARKS, as_utf8
 from content.formats.tsv import read_rows, write_rows
 from content.records.record import Page, Record, Redirect
 from content.records.vocabulary import Kind
@@ -51,7 +52,7 @@ class Import:
     @heavy
     @grants("redirect", "write")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Import a TSV as one commit; invalid rows stop it (422 with the report) unless `skipErrors=true`.
+        """Import a table as one commit; invalid rows stop it (422 with the report) unless `skipErrors=true`.
 
         With `?head=`, only while the draft is at this commit.
         """
@@ -63,7 +64,8 @@ class Import:
         )
         name = DraftName(project, read_draft_name(req))
         upload = await read_upload(req, self._limit)
-        await check_file(req, upload.data)
+        is_utf16 = upload.data.startswith(UTF_16_MARKS)
+        await check_file(req, await run_in_thread(as_utf8, upload.data) if is_utf16 else upload.data)
         data = Handover(upload.data)
         readable = [kind for kind in readable_kinds(req, namespace, project) if _can_see(req, kind, namespace, project)]
         done = await run_in_process(import_bytes, self._store, namespace, name, data, options, author_of(req), readable)

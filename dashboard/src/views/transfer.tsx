@@ -9,7 +9,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place } from "../state/router.ts";
-import { bytes, count, plural } from "../state/words.ts";
+import { bytes, count, plural, reveal } from "../state/words.ts";
 import { Problems, worded } from "./changes.tsx";
 import { Difference } from "./differences.tsx";
 import { exportPath } from "./export_links.tsx";
@@ -46,6 +46,7 @@ function Import({ of }: { of: Of }): JSX.Element {
   const [over, setOver] = useState(false);
   const [sent, setSent] = useState(0);
   const [applies, setApplies] = useState(false);
+  const [imported, setImported] = useState(false); // the report is that of an import, of which lines were left out
   const call = useCall();
   const moved = call.code === "stale_draft";
   const send = async (chosen: File, options: { overwrite: boolean; skipErrors: boolean; dryRun: boolean; head?: string }): Promise<Report> => {
@@ -64,6 +65,7 @@ function Import({ of }: { of: Of }): JSX.Element {
   const look = (chosen: File, options = { overwrite, skipErrors }): void => {
     setFile(chosen);
     setReport(null);
+    setImported(false);
     call.run(async () => setReport(await send(chosen, { ...options, dryRun: true })));
   };
   const apply = (): void => call.run(async () => {
@@ -72,7 +74,10 @@ function Import({ of }: { of: Of }): JSX.Element {
     const done = await send(file, { overwrite, skipErrors, dryRun: false, head: report.head ?? NO_DRAFT });
     tellChanged();
     toast(`Imported into the draft: ${count(done.added)} added, ${count(done.changed)} changed.`);
-    if (place.peek().path === here) go(viewPath(of, "draft"));
+    if (done.wrong > 0) {
+      setReport(done);
+      setImported(true);
+    } else if (place.peek().path === here) go(viewPath(of, "draft"));
   });
   const take = useRef(look);
   take.current = (dropped) => { if (!call.busy) look(dropped); };
@@ -86,22 +91,24 @@ function Import({ of }: { of: Of }): JSX.Element {
     <section class="panel" aria-labelledby="import">
       <h2 id="import">Import redirects</h2>
       <label class={`drop ${over ? "over" : ""}`}>
-        <span>{file ? `${file.name}, ${bytes(file.size)}` : "Drop a tab-separated file here, or choose one"}</span>
-        <input type="file" aria-label="File to import" disabled={call.busy} accept=".tsv,.txt,text/tab-separated-values,text/plain" onChange={(event) => {
+        <span>{file ? `${file.name}, ${bytes(file.size)}` : "Drop a table here (CSV or tab-separated), or choose one"}</span>
+        <input type="file" aria-label="File to import" disabled={call.busy} accept=".csv,.tsv,.txt,text/csv,text/tab-separated-values,text/plain" onChange={(event) => {
           const [chosen] = event.currentTarget.files ?? [];
           event.currentTarget.value = ""; // so that the same file can be chosen again, after it was corrected
           if (chosen) look(chosen);
         }} />
       </label>
-      <p class="help">The first line is: type, source, target, status. Below it is one redirect a line, such as: BASIC, /old, /new, 301. A tab is between the columns, as in the format “Text (tab-delimited)” of a spreadsheet, saved as UTF-8. Nothing is changed before you have seen what the file does.</p>
+      <p class="help">The first line names the columns: source and target, and type and status if not all are BASIC and 301. Below it is one redirect a line. Commas, semicolons or tabs are between the columns. Nothing is changed before you have seen what the file does.</p>
       <p class="actions"><Button onClick={() => save("redirects.tsv", EXAMPLE)}>Download an example</Button></p>
       <p class="actions"><Check label="Overwrite redirects with the same source" checked={overwrite} disabled={call.busy} onChange={(on) => again({ overwrite: on, skipErrors })} />
         <Check label="Skip the lines that are wrong" checked={skipErrors} disabled={call.busy} onChange={(on) => again({ overwrite, skipErrors: on })} /></p>
       {call.busy && file && <Progress sent={sent} file={file} applies={applies} />}
       {moved && file ? <><p class="notice" role="alert">Somebody has changed the draft since you looked at what the file does. Nothing is imported yet.</p>
         <p class="actions"><Button kind="primary" onClick={() => look(file)}>Look again</Button></p></> : <Refusal text={call.faults.text} />}
+      {report && imported && <div class="notice" role="status"><p>{count(report.added + report.changed)} imported, {count(report.wrong)} skipped: correct them, and import them as a file of their own.</p>
+        <p class="actions"><a class="button" href={viewPath(of, "draft")}>Show the draft</a></p></div>}
       {report && file && !moved && <Dry report={report} name={file.name} skips={skipErrors} />}
-      {report && !moved && <p class="actions"><Button kind="primary" disabled={call.busy || report.added + report.changed === 0 || (report.wrong > 0 && !skipErrors)} onClick={apply}>Import into the draft</Button>{!call.busy && <span class="quiet">{hindrance(report, skipErrors)}</span>}</p>}
+      {report && !moved && !imported && <p class="actions"><Button kind="primary" disabled={call.busy || report.added + report.changed === 0 || (report.wrong > 0 && !skipErrors)} onClick={apply}>Import into the draft</Button>{!call.busy && <span class="quiet">{hindrance(report, skipErrors)}</span>}</p>}
     </section>
   );
 }
@@ -170,15 +177,15 @@ function Dry({ report, name, skips }: { report: Report; name: string; skips: boo
   const isWhole = report.errors.length >= report.errorsTotal;
   const isUnchecked = report.findingsTotal === null && report.added + report.changed > 0 && (report.wrong === 0 || skips);
   const errors = (): void => {
-    const lines = report.errors.map(({ line, column, code, message }) => [line, column, code, message.replaceAll(/[\t\n]/g, " ")].join("\t"));
-    save(`${name.replace(/\.[^.]*$/, "")}-errors.tsv`, ["line\tcolumn\tcode\tmessage", ...lines, ""].join("\n"));
+    const lines = report.errors.map(({ line, column, code, message, field = "", text = "" }) => [line, column, field, code, ...[message, text].map((each) => each.replaceAll(/[\t\n]/g, " "))].join("\t"));
+    save(`${name.replace(/\.[^.]*$/, "")}-errors.tsv`, ["line\tcolumn\tfield\tcode\tmessage\ttext", ...lines, ""].join("\n"));
   };
   return (
     <section aria-label="What the file does">
       <p class="facts" role="status"><strong>{plural(report.total, "line")}</strong>{facts.map(([word, number]) => number > 0 && <Badge key={word} tone={word === "wrong" ? "bad" : word === "added" ? "good" : word === "changed" ? "warn" : "quiet"}>{count(number)} {word}</Badge>)}
         {Boolean(report.neverAnswer) && <Badge tone="warn">{plural(report.neverAnswer ?? 0, "rule")} would never answer</Badge>}</p>
       {report.errors.length > 0 && <>
-        <ul class="problems errors">{report.errors.slice(0, SHOWN).map((each, index) => <li key={index}><code>line {each.line}, column {each.column}</code><span>{each.message}</span></li>)}</ul>
+        <ul class="problems errors">{report.errors.slice(0, SHOWN).map((each, index) => <li key={index}><code>line {each.line}, {each.field ?? `column ${each.column}`}</code><span>{each.message}{each.text && <><br /><bdi class="quiet row-text">{reveal(each.text)}</bdi></>}</span></li>)}</ul>
         <p class="actions"><Button onClick={errors}>{isWhole ? "Download the errors" : `Download the first ${count(report.errors.length)} errors`}</Button>
           {report.errorsTotal > SHOWN && <span class="quiet">The first {SHOWN} of {count(report.errorsTotal)} are shown.{!isWhole && ` The service lists those of the first ${count(LISTED)} wrong lines; correct them, and choose the file again for the others.`}</span>}</p></>}
       {skippedRows.length > 0 && <section aria-labelledby="skipped">

@@ -106,6 +106,8 @@ def test_a_duplicate_source_is_invalid_the_second_time_and_names_the_first(targe
             "column": 2,
             "code": "duplicate_source",
             "message": "this source is already in line 2: keep one of the two rows",
+            "field": "source",
+            "text": f"BASIC\t/a\t{target}\tMOVED_PERMANENT",
         }
     ]
 
@@ -136,7 +138,7 @@ def test_rows_that_are_invalid_in_the_set_are_counted_with_the_others() -> None:
 
 
 def test_an_invalid_header_is_an_error_but_not_a_row() -> None:
-    plan = plan_import({}, read_rows(b"source\ttarget\n/a\t/b\n"), overwrite=False)
+    plan = plan_import({}, read_rows(b"source\tto\n/a\t/b\n"), overwrite=False)
     assert counts(plan) == {}
     assert [(problem.line, problem.code) for problem in plan.errors] == [(1, "bad_header")]
 

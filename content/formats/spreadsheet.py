@@ -1,0 +1,118 @@
+"""Tables as spreadsheets write them: fields between commas, semicolons or tabs, which may be quoted, in UTF-8 or UTF-16."""
+
+import csv
+from codecs import getincrementaldecoder
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+MAX_RECORD_LINES = 100  # of one row, whose quoted fields can have line breaks
+UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_DELIMITERS = "\t;,"
+
+
+class Layout(NamedTuple):
+    """The columns of a table: what separates them, how many there are, and where those with a name are, if anywhere."""
+
+    delimiter: str
+    width: int
+    places: tuple[int | None, ...]
+
+
+class TableRow(NamedTuple):
+    """A row of a table: the line where it begins, and its fields, or the code of the problem why it has none."""
+
+    line: int
+    fields: Sequence[str]
+    fault: str = ""
+
+
+def utf8_chunks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a file's bytes in UTF-8, if it begins with the mark of UTF-16; else yield them as they are.
+
+    What is no character becomes bytes that are not UTF-8.
+    """
+    decoder = None
+    for index, chunk in enumerate(chunks):
+        if index == 0 and chunk.startswith(UTF_16_MARKS):
+            decoder = getincrementaldecoder("utf-16")("surrogatepass")
+        yield decoder.decode(chunk).encode("utf-8", "surrogatepass") if decoder else chunk
+    if decoder and decoder.getstate()[0]:
+        yield b"\xff"
+
+
+def as_utf8(data: bytes) -> bytes:
+    """Return a file in UTF-8, if it begins with the mark of UTF-16; else return it as it is."""
+    return b"".join(utf8_chunks([data])) if data.startswith(UTF_16_MARKS) else data
+
+
+def find_layout(header: bytes, names: Sequence[str], required: Iterable[str]) -> Layout | None:
+    """Return where the columns with these names are, in any order and case; None without the required ones."""
+    text = header.decode(errors="replace")
+    for delimiter in _DELIMITERS:
+        try:
+            found = next(csv.reader([text], delimiter=delimiter, skipinitialspace=True), [])
+        except csv.Error:
+            continue
+        found = [each.strip().lower() for each in found]
+        if all(found.count(name) <= 1 for name in names) and all(name in found for name in required):
+            places = tuple(found.index(name) if name in found else None for name in names)
+            return Layout(delimiter, len(found), places)
+    return None
+
+
+def read_table(lines: Iterator[tuple[int, bytes]], delimiter: str, max_bytes: int) -> Iterator[TableRow]:
+    """Yield the rows of a table without the empty ones; a quote that is never closed ends it.
+
+    A byte that is not UTF-8 is a lone surrogate in its field.
+    """
+    source = _Lines(lines, max_bytes)
+    reader = csv.reader(source, delimiter=delimiter, skipinitialspace=True, strict=True)
+    while True:
+        source.begin_row()
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            if source.is_over:
+                yield TableRow(source.first, (), "unclosed_quote")
+                return
+            yield TableRow(source.first, (), "too_long" if source.is_cut else "bad_quote")
+            continue
+        if source.is_cut:
+            yield TableRow(source.first, (), "too_long")
+        elif any(fields):
+            yield TableRow(source.first, fields)
+
+
+class _Lines:
+    """The lines of a table as text, as many as a row may have."""
+
+    def __init__(self, lines: Iterator[tuple[int, bytes]], max_bytes: int) -> None:
+        self._lines = lines
+        self._max_bytes = max_bytes
+        self.begin_row()
+
+    def begin_row(self) -> None:
+        """Begin another row."""
+        self.first = 0
+        self._taken = 0
+        self._bytes = 0
+        self.is_cut = False  # a line was too long
+        self.is_over = False  # the row did not end where it had to
+
+    def __iter__(self) -> "_Lines":
+        return self
+
+    def __next__(self) -> str:
+        is_full = self._taken == MAX_RECORD_LINES or self._bytes > self._max_bytes
+        found = None if is_full else next(self._lines, None)
+        if found is None:
+            self.is_over = self._taken > 0
+            raise StopIteration
+        line, raw = found
+        self.first = self.first or line
+        self._taken += 1
+        self._bytes += len(raw)
+        self.is_cut = self.is_cut or len(raw) > self._max_bytes
+        return raw.decode(errors="surrogateescape") + "\n"
