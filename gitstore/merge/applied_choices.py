@@ -18,7 +18,7 @@ from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.drafts import DraftState, snapshot_of, write_project
-from gitstore.drafts.rule_lists import RuleLists
+from gitstore.drafts.rule_lists import Place, RuleLists
 from gitstore.git.transaction import Transaction
 from gitstore.layout import BlobId, TreeId
 from gitstore.merge.choices import (
@@ -72,7 +72,8 @@ class AppliedChoices:
         self._budget = CallBudget(limits, known)
         self._draft = draft
         self._release = release
-        self.lists = RuleLists(draft, release)
+        self._changed: dict[Place, dict[str, Record]] = defaultdict(dict)
+        self._removed: dict[Place, set[str]] = defaultdict(set)
 
     def apply(self, kind: Kind, choices: Sequence[MatchedChoice]) -> None:
         """Apply all choices for one rule; each comes with its index in the request."""
@@ -132,19 +133,23 @@ class AppliedChoices:
     def _write(self, kind: Kind, identity: str, before: Placed[Record] | None, after: Placed[Record] | None) -> None:
         old_path, new_path = (self._path(placed) for placed in (before, after))
         if before and old_path != new_path:
-            rest = [record for record in self.lists.read(kind, old_path) if record.identity != identity]
-            self.lists.write(kind, old_path, rest)
+            self._removed[kind, old_path].add(identity)
         if after:
-            self._put(kind, new_path, after.record)
+            self._changed[kind, new_path][identity] = after.record
 
-    def _put(self, kind: Kind, path: str, record: Record) -> None:
-        present = self.lists.read(kind, path)
-        known = [each.identity for each in present]
-        if record.identity in known:
-            self.lists.write(kind, path, [record if each.identity == record.identity else each for each in present])
-        else:
-            request = [each.identity for each in RuleLists(self._release).read(kind, path)]
-            self.lists.write(kind, path, restore_rules(present, request, {record.identity: record}))
+    def write_lists(self) -> RuleLists:
+        """Return the lists of the files with all that was chosen: each list is written once, however many choices it has."""
+        lists, former = RuleLists(self._draft, self._release), RuleLists(self._release)
+        for place in {**self._removed, **self._changed}:
+            changed, removed = self._changed.get(place, {}), self._removed.get(place, set())
+            present = [record for record in lists.read(*place) if record.identity not in removed]
+            added = changed.keys() - {record.identity for record in present}
+            present = [changed.get(record.identity, record) for record in present]
+            if added:
+                order = [record.identity for record in former.read(*place)]
+                present = restore_rules(present, order, {key: changed[key] for key in changed if key in added})
+            lists.write(*place, present)
+        return lists
 
     def _path(self, placed: Placed[Record] | None) -> str:
         return placed.file.removeprefix(f"{self._draft.project}/") if placed else ""
@@ -157,7 +162,7 @@ def _apply(compiler: Compiler, transaction: Transaction, state: DraftState, chos
     release = compiler.snapshot(project, state.release_tree)
     files = _files(transaction, release, chosen)
     applied = _apply_rules(draft, release, chosen, compiler.limits)
-    tree = write_project(transaction, state, applied.lists.dump(transaction.blob))
+    tree = write_project(transaction, state, applied.write_lists().dump(transaction.blob))
     return transaction.write_files(tree, files) or tree
 
 

@@ -3,6 +3,7 @@
 import random
 import threading
 from collections.abc import Mapping
+from cProfile import Profile
 from typing import Any
 
 import pytest
@@ -265,3 +266,23 @@ def test_a_rule_that_one_side_removed_is_chosen_whole(place: Place) -> None:
     rule = {"type": "BASIC", "source": "/a", "target": "/third", "status": 302}
     update(place, choice(found, "value", rule))
     assert targets(place, SHOP, "sale") == {"/a": "/third", "/c": "/new"}
+
+
+def test_the_cost_of_many_choices_is_that_of_each(place: Place) -> None:
+    """Also in one long file: the namespace is locked meanwhile. Counted in calls, which do not depend on the machine."""
+    few, many = (_calls_of_choices(place, f"to-{number}", number) for number in (200, 800))
+    assert many < 5 * few
+
+
+def _calls_of_choices(place: Place, branch: str, number: int) -> int:
+    """Return the number of calls of an update with a choice for each rule of a file, a third of which it puts back."""
+    rules = [(f"/{each}", "/base") for each in range(number)]
+    place.begin(branch).push({f"{branch}/redirects.yaml": yaml(rules)})
+    mine = [(source, f"/{branch}") for source, _ in rules[number // 3 :]]
+    propose(place, branch, {f"{branch}/redirects.yaml": yaml(mine)})
+    place.push({f"{branch}/redirects.yaml": yaml(rules).replace("/base", "/theirs")})
+    chosen = [choice(each, ("release", "draft")[at % 2]) for at, each in enumerate(conflicts(place, branch))]
+    assert len(chosen) == number
+    profile = Profile()
+    profile.runcall(update, place, *chosen, branch=branch)
+    return sum(each.callcount for each in profile.getstats())
