@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import schemas
 from content.changes.assignment import Assignment, Removal
-from content.changes.diff import item_kind
+from content.changes.diff import identity_field, item_kind
 from content.changes.replacement import FIELDS, InvalidReplacement, Replacement, with_fields
 from content.checks.pattern_budget import CallBudget, is_pattern
 from content.checks.record_rules import record_problems
@@ -56,6 +56,7 @@ class RecordReplacement:
         return {
             "id": self.placed.record.id,
             "kind": item_kind(self.kind),
+            identity_field(self.kind): self.placed.record.identity,
             "fields": {name: {"old": old, "new": new} for name, (old, new) in self.fields.items()},
             "problems": [each.wire() for each in self.problems],
         }

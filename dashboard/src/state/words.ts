@@ -54,6 +54,12 @@ export function splitEnd(text: string, end = 16): [string, string] {
   return letters.length <= end * 2 ? [text, ""] : [letters.slice(0, -end).join(""), letters.slice(-end).join("")];
 }
 
+/** Return a name for a sentence: a long one without its middle. */
+export function brief(name: string): string {
+  const letters = Array.from(name);
+  return reveal(letters.length > 60 ? `${letters.slice(0, 40).join("")}…${letters.slice(-16).join("")}` : name);
+}
+
 /** Split a text around what is searched for, so that it is seen where its middle is shortened: before, found, after, end; null if it is not in it. */
 export function splitFound(text: string, find: string): [before: string, found: string, after: string, end: string] | null {
   const at = find && text.toLowerCase().indexOf(find.toLowerCase());

@@ -8,7 +8,7 @@ import { FormDialog, Refusal, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { filtersOf, isKept, showsRemoved, type RecordKind as Kind } from "../state/filters.ts";
-import { changeDraft, fileOf, headNow, keepPage, noteStep, P, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
+import { changeDraft, CODES, fileOf, headNow, keepPage, noteStep, P, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
 import { inWords, plural } from "../state/words.ts";
 import { discardChanges } from "./discard.ts";
 import { STATUSES } from "./redirect_editor.tsx";
@@ -156,7 +156,7 @@ export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenP
       <Button onClick={clear}>Choose none</Button>
       {!plan && !tags && <Refusal text={call.faults.text} still={call.still} />}
       {tags && <TagsDialog many={many} busy={call.busy} refusal={<Refusal text={call.faults.text} still={call.still} />} set={(set) => change({ set })} close={() => setTags(false)} />}
-      {plan && <PlanDialog plan={plan} kind={kind} busy={call.busy} refusal={<Refusal text={call.faults.text} still={call.still} />} make={() => call.run(() => make(plan), `${many} ${number === 1 ? "is" : "are"} changed in the draft`)} close={() => setPlan(null)} />}
+      {plan && <PlanDialog plan={plan} matched={number} kind={kind} busy={call.busy} refusal={<Refusal text={call.faults.text} still={call.still} />} make={() => call.run(() => make(plan), `${many} ${number === 1 ? "is" : "are"} changed in the draft`)} close={() => setPlan(null)} />}
     </section>
   );
 }
@@ -180,6 +180,10 @@ function sayMoved(ex: unknown): never {
 
 const doneText = ({ set, remove }: Body, many: string): string =>
   remove ? `${many} removed in the draft.` : `The ${set?.status === undefined ? "tags" : "status"} of ${many} ${set?.status === undefined ? "are" : "is"} changed in the draft.`;
+
+/** What a change of many sets, in words. */
+const setText = ({ set }: Body): string => (set?.status !== undefined ? `Their status becomes ${CODES[set.status] ?? set.status}`
+  : [set?.addTags && `Tags added: ${set.addTags.join(", ")}`, set?.removeTags && `Tags removed: ${set.removeTags.join(", ")}`].filter(Boolean).join(". "));
 
 const listOf = (text: string): string[] => text.split(",").map((tag) => tag.trim()).filter(Boolean);
 
@@ -210,6 +214,8 @@ function TagsDialog({ many, busy, refusal, set, close }: TagsProps): JSX.Element
 
 interface PlanProps {
   plan: Plan;
+  /** The number of those that match. */
+  matched: number;
   kind: Kind;
   busy: boolean;
   refusal: JSX.Element;
@@ -218,7 +224,7 @@ interface PlanProps {
 }
 
 /** What a change of all that match would do, before it is done. */
-function PlanDialog({ plan: { preview, body }, kind, busy, refusal, make, close }: PlanProps): JSX.Element {
+function PlanDialog({ plan: { preview, body }, matched, kind, busy, refusal, make, close }: PlanProps): JSX.Element {
   const many = plural(preview.total, kind);
   const names = body.remove ? preview.items.map((each) => shownValue((each.fields["source"] ?? each.fields["path"])?.old)) : [];
   const problems = preview.items.flatMap((each) => each.problems.map((problem) => inWords(problem.message)));
@@ -228,6 +234,7 @@ function PlanDialog({ plan: { preview, body }, kind, busy, refusal, make, close 
       <form class="form" onSubmit={(event) => { event.preventDefault(); make(); }}>
         {refusal}
         <p role="status">{preview.total === 0 ? "Nothing would change." : `${many} would be ${body.remove ? "removed" : "changed"} in the draft.`}
+          {preview.total > 0 && !body.remove && ` ${setText(body)}.`}{matched > preview.total && ` ${plural(matched - preview.total, kind)} ${matched - preview.total === 1 ? "has" : "have"} it already.`}
           {preview.wrong > 0 && <> <Badge tone="bad">{preview.wrong} would be invalid</Badge> Nothing is changed until all are valid.</>}</p>
         {problems.length > 0 && <ul class="problems">{[...new Set(problems)].map((each) => <li key={each}>{each}</li>)}</ul>}
         {names.length > 0 && <ul class="pairs">{names.map((each) => <li key={each}><bdi>{each}</bdi></li>)}{preview.total > names.length && <li class="quiet">and {plural(preview.total - names.length, kind)} more</li>}</ul>}

@@ -13,7 +13,7 @@ import { keptText } from "../state/kept.ts";
 import { useLoad, type Loaded } from "../state/load.ts";
 import { isAboutDraft, keepPage, keyOf, may, mayEdit, noteStep, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
 import { ask, place, withQuery } from "../state/router.ts";
-import { plural } from "../state/words.ts";
+import { brief, plural } from "../state/words.ts";
 import { ChangeCard, Counts, ImpactPanel, outdatedBy, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
 import { useDrafts } from "./draft_choice.tsx";
@@ -161,7 +161,7 @@ function Open({ of, draft, head, state, diff, lose, effects, thread, earlier, pu
     const { undo, head: now } = await discardChanges(of, draft, head, changes);
     setChosen({ all: new Map(), of: diff });
     if (now) lose(changes, now);
-    toast(`${plural(changes.length, "change")} discarded.`, undo);
+    toast(changes.length === 1 && changes[0] ? `The change of ${brief(changes[0].source ?? changes[0].path ?? "a rule")} is discarded.` : `${plural(changes.length, "change")} discarded.`, undo);
     await painted();
     tellChanged();
   }, "the changes are discarded");

@@ -16,7 +16,7 @@ import { filtersOf, isRemoved, searched, shownBy, showsRemoved } from "../state/
 import { useLoad } from "../state/load.ts";
 import { ifMatch, isAboutDraft, keepPage, keyOf, may, ofView, P, toDraft, TYPE_NAMES, viewPath, type DraftChange, type Of, type Page } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
-import { bytes } from "../state/words.ts";
+import { brief, bytes } from "../state/words.ts";
 import { Sign } from "./changes.tsx";
 import { undoRemoval, undoSave } from "./discard.ts";
 import { ReviewWarning } from "./draft_choice.tsx";
@@ -138,13 +138,13 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Page | nu
     if (!saved) return;
     tellChanged();
     closeOf(name);
-    toast(over ? "The page is changed in the draft." : "The page is added to the draft.", undoSave(of, over && { kind: "page", item: over }, { kind: "page", item: saved }), toDraft(of));
+    toast(`${brief(saved.path)} is ${over ? "changed in" : "added to"} the draft.`, undoSave(of, over && { kind: "page", item: over }, { kind: "page", item: saved }), toDraft(of));
   });
   const drop = (): void => call.run(async () => {
     if (!held || (await attempt(held, () => remove(`${P}/draft/pages/{id}`, { path: { ...of, id: held.id }, headers: ifMatch(held) }))) === undefined) return;
     tellChanged();
     closeOf(name);
-    toast("The page is removed in the draft.", undoRemoval(of, { kind: "page", item: held }));
+    toast(`${brief(held.path)} is removed in the draft.`, undoRemoval(of, { kind: "page", item: held }));
   });
   return (
     <FormDialog title={!editable ? "Page" : item ? "Edit the page" : "Add a page"} dirty={editable && dirty} onClose={close} class="wide">

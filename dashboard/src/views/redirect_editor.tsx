@@ -15,6 +15,7 @@ import { ifMatch, keepPage, keyOf, may, P, toDraft, viewPath, type Of, type Redi
 import { place } from "../state/router.ts";
 import { undoRemoval, undoSave } from "./discard.ts";
 import { ReviewWarning } from "./draft_choice.tsx";
+import { brief } from "../state/words.ts";
 import { Namesake } from "./namesake.tsx";
 import { leadToChoice, Theirs, useTheirs } from "./theirs.tsx";
 import { TryLine } from "./try_line.tsx";
@@ -83,7 +84,7 @@ function Form({ of, name, item, start, show }: { of: Of; name: string; item: Red
     show(saved);
     closeOf(name);
     void painted().then(tellChanged);
-    toast(over ? "The redirect is changed in the draft." : "The redirect is added to the draft.", undoSave(of, over && { kind: "redirect", item: over }, { kind: "redirect", item: saved }, show), toDraft(of));
+    toast(`${brief(saved.source)} is ${over ? "changed in" : "added to"} the draft.`, undoSave(of, over && { kind: "redirect", item: over }, { kind: "redirect", item: saved }, show), toDraft(of));
   });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -94,7 +95,7 @@ function Form({ of, name, item, start, show }: { of: Of; name: string; item: Red
     if (!held || (await attempt(held, () => remove(`${P}/draft/redirects/{id}`, { path: { ...of, id: held.id }, headers: ifMatch(held) }))) === undefined) return;
     tellChanged();
     closeOf(name);
-    toast("The redirect is removed in the draft.", undoRemoval(of, { kind: "redirect", item: held }));
+    toast(`${brief(held.source)} is removed in the draft.`, undoRemoval(of, { kind: "redirect", item: held }));
   });
   const regex = values.type.startsWith("REGEX");
   return (

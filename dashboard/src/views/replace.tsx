@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Button, Field } from "../components/basics.tsx";
+import { Badge, Button, Field, Long } from "../components/basics.tsx";
 import { Check, Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
 import { CodeField } from "../components/text_editor.tsx";
 import { toast } from "../components/toast.tsx";
@@ -123,6 +123,7 @@ function Shown({ preview, kind }: { preview: Preview; kind: string }): JSX.Eleme
       <ul class="pairs">
         {preview.items.map((item) => (
           <li key={item.id}>
+            {!("source" in item.fields || "path" in item.fields) && <Long text={item.source ?? item.path ?? ""} />}
             {Object.entries(item.fields as Record<string, Pair>).map(([name, pair]) => <div key={name}><Difference old={pair.old} now={pair.new} /></div>)}
             {item.problems.map((each) => <p key={each.message} class="problem">{inWords(each.message)}</p>)}
           </li>
