@@ -794,3 +794,37 @@ def test_several_drafts_are_begun_listed_switched_and_discarded(world: World, ne
     page.get_by_role("button", name="Discard the draft").click()
     expect(page.get_by_text("No draft is open")).to_be_visible()
     assert [each["draft"] for each in place.get("/drafts")["items"]] == ["main"]
+
+
+def test_a_pasted_url_becomes_a_source_with_host(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page(refused=422)
+    sign_in(page, world.user("admin"), view(place, "?edit=new"))
+    form = page.get_by_role("dialog", name="Add a redirect")
+    form.get_by_label("Source").fill("https://shop.example.com/summer")
+    form.get_by_label("Type").select_option("BASIC_HOST")
+    expect(form.get_by_text("Left empty, https://shop.example.com/summer is tried.")).to_be_visible()
+    form.get_by_label("Type").select_option("BASIC")
+    form.get_by_role("button", name="Use it as: Basic, with host, shop.example.com/summer").click()
+    expect(form.get_by_label("Source")).to_have_value("shop.example.com/summer")
+    expect(form.get_by_label("Type")).to_have_value("BASIC_HOST")
+    expect(form.get_by_role("button", name="Use it as")).to_be_hidden()
+
+
+def test_a_redirect_to_itself_and_a_wildcard_in_a_regex_are_named_before_they_are_added(
+    world: World, new_page: Opens
+) -> None:
+    place = world.place()
+    page = new_page(refused=422)
+    sign_in(page, world.user("admin"), view(place, "?edit=new"))
+    form = page.get_by_role("dialog", name="Add a redirect")
+    form.get_by_label("Source").fill("/promo")
+    form.get_by_label("Target").fill("/promo")
+    answer = form.get_by_role("region", name="Try it")
+    expect(answer.locator(".problem")).to_contain_text("go in a circle")
+    expect(answer.locator(".badge.bad").first).to_have_text("301")
+    form.get_by_label("Source").fill("/blog/*")
+    hint = form.get_by_text("is no wildcard")
+    expect(hint).to_be_hidden()
+    form.get_by_label("Type").select_option("REGEX")
+    expect(hint).to_be_visible()

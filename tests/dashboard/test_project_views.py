@@ -246,6 +246,11 @@ def test_urls_are_tested_in_two_states_side_by_side(world: World, new_page: Open
     place.add("/c", "/d")
     page = new_page()
     sign_in(page, world.user("admin"), view(place, "/test"))
+    expect(page.get_by_label("In the state")).to_have_value("draft")  # which has changes
+    expect(page.get_by_label("Compare with")).to_have_value("published")
+    page.get_by_label("Compare with").select_option("Nothing")
+    expect(page.get_by_label("In the state")).to_have_value("draft")
+    page.get_by_label("In the state").select_option("published")
     page.get_by_label("URLs or paths").fill("/a\n/nothing\n")
     page.get_by_role("button", name="Test 2 URLs").click()
     expect(page.get_by_label("The chain").locator("li")).to_have_count(2)

@@ -24,7 +24,7 @@ export function AnswerOf({ result }: { result: Result | undefined }): JSX.Elemen
   const { chain, candidates } = result;
   return (
     <>
-      <p class="facts"><Badge tone={result.status === null ? "quiet" : "good"}>{result.status ?? "No rule"}</Badge>
+      <p class="facts"><Badge tone={chain.loop ? "bad" : result.status === null ? "quiet" : "good"}>{result.status ?? "No rule"}</Badge>{chain.loop && <strong class="problem">The redirects go in a circle: a browser shows an error.</strong>}
         {result.location && <Long text={result.location} copy />}{result.page && <code>{result.page.path}</code>}</p>
       {result.rule && <p class="help">Rule <code><Named rule={result.rule} /></code></p>}
       {(chain.hops.length > 1 || chain.loop) && (

@@ -15,12 +15,16 @@ type Draft = DraftList["items"][number];
 
 const STATES: Record<string, string> = { requested: "review requested", approved: "approved", rejected: "rejected", outdated: "changed since its review" };
 
+const changesOf = ({ changes: { redirects, pages } }: Draft): number => [redirects, pages].reduce((sum, { added, changed, removed }) => sum + added + changed + removed, 0);
+
+export const hasChanges = (draft: Draft | undefined): boolean => draft !== undefined && changesOf(draft) > 0;
+
 /** Return what tells a draft apart: "autumn: 3 changes by Ada, review requested". */
-function describe({ draft, authors, changes: { redirects, pages }, conflicts, review }: Draft): string {
-  const number = [redirects, pages].reduce((sum, { added, changed, removed }) => sum + added + changed + removed, 0);
+function describe(of: Draft): string {
+  const { draft, authors, conflicts, review } = of;
   const by = authors.length ? ` by ${authors.join(", ")}` : "";
   const state = conflicts ? plural(conflicts, "conflict") : STATES[review?.state ?? ""] ?? "";
-  return `${draft}: ${plural(number, "change")}${by}${state ? `, ${state}` : ""}`;
+  return `${draft}: ${plural(changesOf(of), "change")}${by}${state ? `, ${state}` : ""}`;
 }
 
 /** Read the drafts of a project. */

@@ -18,7 +18,7 @@ import { ReviewWarning } from "./draft_choice.tsx";
 import { brief } from "../state/words.ts";
 import { Namesake } from "./namesake.tsx";
 import { leadToChoice, Theirs, useTheirs } from "./theirs.tsx";
-import { TryLine } from "./try_line.tsx";
+import { TryLine, wholeUrl } from "./try_line.tsx";
 
 type Body = components["schemas"]["redirect-put.schema"];
 type Values = { type: Redirect["type"]; source: string; target: string; status: string; note: string; tags: string };
@@ -98,6 +98,11 @@ function Form({ of, name, item, start, show }: { of: Of; name: string; item: Red
     toast(`${brief(held.source)} is removed in the draft.`, undoRemoval(of, { kind: "redirect", item: held }));
   });
   const regex = values.type.startsWith("REGEX");
+  const host = regex ? undefined : wholeUrl(values.source);
+  const asHost = (): void => {
+    set("source")(host ?? "");
+    set("type")("BASIC_HOST");
+  };
   return (
     <FormDialog title={!editable ? "Redirect" : item ? "Edit the redirect" : "Add a redirect"} dirty={editable && dirty} onClose={close} class="wide">
       <form class="form" onSubmit={submit}>
@@ -110,6 +115,8 @@ function Form({ of, name, item, start, show }: { of: Of; name: string; item: Red
           ? <CodeField label="Source" language="regex" value={values.source} onInput={set("source")} problem={fields["source"]} help="A regular expression; its numbered groups are $1 to $9 in the target." />
           : <Field label="Source" name="source" value={values.source} required onInput={set("source")} problem={fields["source"]}
             help={values.type === "BASIC_HOST" ? "A host and a path: example.org/old" : "A path: /old"} />}
+        {editable && host && <p class="actions"><Button onClick={asHost}>Use it as: Basic, with host, {host}</Button></p>}
+        {regex && /(^|[^.)\]}\\])\*/.test(values.source) && <p class="help" role="status">In a regular expression, <code>*</code> repeats what is before it, and is no wildcard. Any text is <code>.*</code></p>}
         {editable && <Namesake of={of} kind="redirect" typed={values.source === item?.source ? "" : values.source} />}
         <Field label="Target" name="target" value={values.target} required onInput={set("target")} problem={fields["target"]} help="A path or a whole URL." />
         <div class="two"><Field label="Note" name="note" value={values.note} onInput={set("note")} problem={fields["note"]} />

@@ -12,6 +12,7 @@ import { keyOf, may, ofView, P, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { count, plural } from "../state/words.ts";
 import { AnswerOf, answerText } from "./answer.tsx";
+import { hasChanges, useDrafts } from "./draft_choice.tsx";
 import { failingPath, keepTests, ProjectTests, testsOf } from "./project_tests.tsx";
 import { nameOf, StateChoice, usePublishes } from "./state_choice.tsx";
 import type { ViewProps } from "./view.ts";
@@ -44,8 +45,11 @@ function Form({ of, url }: { of: Of; url: string }): JSX.Element {
   const [shown, setShown] = useState<Shown | null>(null);
   const call = useCall(["urls", "at"]);
   const [publishes, failure] = usePublishes(of);
-  const at = query.get("at") ?? "published";
-  const against = query.get("against") ?? "";
+  // A draft with changes is what people come to test, against what is published.
+  const draft = useDrafts(of).data?.items.find((each) => each.draft === (of.draft ?? "main"));
+  const begins = !url && !query.has("at") && hasChanges(draft);
+  const at = query.get("at") ?? (begins ? "draft" : "published");
+  const against = query.get("against") ?? (begins ? "published" : "");
   const urls = linesOf(text);
   const test = (tested: string[]): void => call.run(async () => {
     const run = async (state: string): Promise<readonly Result[]> => (await post(`${P}/test`, { path: of, body: { urls: tested, at: state } })).results;
@@ -68,8 +72,8 @@ function Form({ of, url }: { of: Of; url: string }): JSX.Element {
         {failure}
         <TextArea label="URLs or paths, one per line" value={text} onInput={type} rows={6} mono problem={call.faults.fields["urls"]} help={`At most ${count(MOST_URLS)}. A path, or a whole URL for rules with a host.`} />
         <div class="two">
-          <StateChoice of={of} label="In the state" value={at} publishes={publishes} onChange={(value) => ask({ at: value }, true)} problem={call.faults.fields["at"]} />
-          <StateChoice of={of} label="Compare with" value={against} publishes={publishes} onChange={(value) => ask({ against: value }, true)} none="Nothing" except={at} />
+          <StateChoice of={of} label="In the state" value={at} publishes={publishes} onChange={(value) => ask({ at: value, against }, true)} problem={call.faults.fields["at"]} />
+          <StateChoice of={of} label="Compare with" value={against} publishes={publishes} onChange={(value) => ask({ at, against: value }, true)} none="Nothing" except={at} />
         </div>
         <Refusal text={call.faults.text} still={call.still} />
         <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || urls.length === 0 || urls.length > MOST_URLS}>Test {plural(urls.length, "URL")}</Button></p>

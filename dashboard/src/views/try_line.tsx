@@ -67,7 +67,10 @@ export function useTrial(of: Of, urls: readonly string[], changes: readonly Draf
 }
 
 /** A URL that a redirect answers; of a regular expression the root, since no URL follows from it. */
-const urlOf = ({ type, source }: Pick<Item, "type" | "source">): string => (type === "BASIC" ? source : type === "BASIC_HOST" ? `https://${source}` : "/");
+const urlOf = ({ type, source }: Pick<Item, "type" | "source">): string => (type.startsWith("REGEX") ? "/" : type === "BASIC" || wholeUrl(source) ? source : `https://${source}`);
+
+/** A whole URL as a source, whose host and path would be the source of a type with host; none for any other text. */
+export const wholeUrl = (source: string): string | undefined => /^https?:\/\/([^\s/?#]+[^\s]*)$/i.exec(source)?.[1];
 
 /** Whether a redirect that is edited no longer answers its old URL. */
 const moved = (item: Redirect, body: Item): boolean => item.source !== body.source && !item.type.startsWith("REGEX");
