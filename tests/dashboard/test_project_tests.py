@@ -101,6 +101,20 @@ def test_a_failing_test_is_reached_from_the_draft_and_takes_the_new_answer(world
     expect(listed_tests(page).get_by_role("button", name="Take the new answer")).to_have_count(0)
 
 
+def test_a_publisher_reads_why_answers_cannot_be_kept_where_the_button_would_be(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    sign_in(page, world.user("publisher"), view(place, "/test"))
+    expect(listed_tests(page)).to_contain_text("None yet")
+    expect(listed_tests(page)).to_contain_text("Only those with the grant project:write may change the tests")
+    page.get_by_label("URLs or paths").fill("/a")
+    page.get_by_role("button", name="Test 1 URL").click()
+    results = page.get_by_role("region", name="Results")
+    expect(results).to_contain_text("Only those with the grant project:write may change the tests")
+    expect(results.get_by_role("button", name="Keep as tests")).to_have_count(0)
+
+
 def listed_tests(page: Page) -> Locator:
     """Return the list of the project's tests."""
     return page.get_by_role("region", name="Tests of the project")

@@ -10,6 +10,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { focusText } from "../state/focus.ts";
 import { useLoad } from "../state/load.ts";
+import { preview } from "../state/preview.ts";
 import { isAboutDraft, may, P, viewPath, type Of } from "../state/project.ts";
 import { place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
@@ -26,6 +27,8 @@ export function testsOf(results: readonly Result[]): Wanted[] {
 
 const bodyOf = ({ url, status, location }: Test): Wanted => ({ url, status, ...(location === null ? {} : { location }) });
 const isSame = (test: Test, wanted: Wanted): boolean => test.status === wanted.status && test.location === (wanted.location ?? null);
+/** Why one may not change them, where a button would be; a preview has its own words for that. */
+export const locked = (of: Of): string => (preview.value || may(of, "project", "write") ? "" : "Only those with the grant project:write may change the tests.");
 const NO_DRAFT = "0".repeat(40);
 
 /** Write tests into the draft, each in the place of those of its URL; return how many were added, replaced, and fail there now. */
@@ -87,11 +90,11 @@ export function ProjectTests({ of, draft }: { of: Of; draft: string }): JSX.Elem
   return (
     <section aria-labelledby="project-tests">
       <h2 id="project-tests">Tests of the project</h2>
-      <p class="facts">{total === 0 ? <span class="quiet">None yet. A test holds every publish that would break it.</span>
+      <p class="facts">{total === 0 ? <span class="quiet">None yet. A test holds every publish that would break it. {locked(of)}</span>
         : <Badge tone={failed ? "bad" : "good"}>{failed ? `✕ ${failed} of ${plural(total, "test")} ${failed === 1 ? "fails" : "fail"}` : `✓ ${plural(total, "test")} ${total === 1 ? "passes" : "pass"}`}</Badge>}</p>
-      {failed > 0 && (writes
+      {failed > 0 && writes
         ? <p class="help">If the answer of the draft is right, take it as the new answer. If the test is right, change the rule in the draft.</p>
-        : <p class="help">If a test is right, change the rule in the draft. Only those with the grant project:write may change the tests.</p>)}
+        : total > 0 && !writes && <p class="help">{failed > 0 && "If a test is right, change the rule in the draft."} {locked(of)}</p>}
       <Refusal text={call.faults.text} />
       {problems.length > 0 && <ul class="problems">{problems.map((each, index) => <li key={index}>{each.file}:{each.line} {each.message}</li>)}</ul>}
       {failing.length > 0 && failing.length < tests.length && <Check label="Only those that fail" checked={only} onChange={setOnly} />}

@@ -13,7 +13,7 @@ import { ask, place } from "../state/router.ts";
 import { count, plural } from "../state/words.ts";
 import { AnswerOf, answerText } from "./answer.tsx";
 import { hasChanges, useDrafts } from "./draft_choice.tsx";
-import { failingPath, keepTests, ProjectTests, testsOf } from "./project_tests.tsx";
+import { failingPath, keepTests, locked, ProjectTests, testsOf } from "./project_tests.tsx";
 import { nameOf, StateChoice, usePublishes } from "./state_choice.tsx";
 import type { ViewProps } from "./view.ts";
 
@@ -111,8 +111,8 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
   return (
     <section class="results" aria-label="Results">
       <p role="status" class="facts">{plural(results.length - untested, "URL")} tested{untested > 0 && `, ${count(untested)} not tested`}.{others && <Badge tone={differ ? "warn" : "good"}>{differ ? `${plural(differ, "answer")} ${differ === 1 ? "differs" : "differ"}` : "✓ The same answers"}</Badge>}</p>
-      {may(of, "project", "write") && may(of, "project", "read") && <p class="actions"><Button disabled={call.busy || tests.length === 0} onClick={keep}>Keep as tests</Button>
-        {against && <span class="quiet">The answers of: {nameOf(of, at)}.</span>}</p>}
+      {may(of, "project", "write") && may(of, "project", "read") ? <p class="actions"><Button disabled={call.busy || tests.length === 0} onClick={keep}>Keep as tests</Button>
+        {against && <span class="quiet">The answers of: {nameOf(of, at)}.</span>}</p> : <p class="help">{locked(of)}</p>}
       {kept && <p role="status">{kept.added + kept.replaced > 0 ? <>{plural(kept.added, "test")} added, {count(kept.replaced)} replaced in the draft.</> : "The draft has these tests already."}
         {kept.failed > 0 && <> <a href={failingPath(of)}>{count(kept.failed)} of {count(tests.length)} {kept.failed === 1 ? "fails" : "fail"} in the draft</a></>}</p>}
       <Refusal text={call.faults.text} />
