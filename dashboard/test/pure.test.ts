@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { agentSnippet } from "../src/state/agent_snippet.ts";
 import { fillPath } from "../src/api/paths.ts";
 import { curlOf, detailOf, exampleOf, hasWords, operationsOf } from "../src/state/api_reference.ts";
-import { eventText, whatOf, whoOf, type Entry } from "../src/state/audit_words.ts";
+import { eventGroups, eventText, pairAsked, whatOf, whoOf, type Entry } from "../src/state/audit_words.ts";
 import { can } from "../src/state/grants.ts";
 import { preview } from "../src/state/preview.ts";
 import { matchPath } from "../src/state/match.ts";
@@ -315,6 +315,11 @@ test("an entry of the audit log is a sentence, and what it names is marked", () 
   assert.equal(said({ event: "release_published", subject: "shop", detail: { publishNumber: 7 } }), "ada published acme / shop, as publish 7");
   assert.match(said({ event: "of_a_newer_service" }), /of_a_newer_service/);
   assert.deepEqual(whatOf({ ...entry, event: "role_created", subject: "{place}" }), [["created the role ", false], ["{place}", true]]);
+  assert.equal(said({ event: "release_published", actor: { kind: "commit", id: null, name: "Ben Short <user-3@waypost.invalid>" }, detail: { publishNumber: 7 } }), "Ben Short published acme / shop, as publish 7");
+  const [done, asked, other] = ["release_published", "publish_requested", "publish_requested"].map((event, id) => ({ ...entry, id, event, detail: { version: id < 2 ? "v1" : "v2" } })) as [Entry, Entry, Entry];
+  assert.deepEqual(pairAsked([done, asked, other]), [{ entry: done, asked }, { entry: other, asked: null }]);
+  assert.equal(pairAsked([done, { ...asked, project: "docs" }]).length, 2);
+  assert.ok(eventGroups().every(([, events]) => events.length > 0));
   assert.equal(eventText("approval_overridden"), "published … without the approval that it needs …");
 });
 

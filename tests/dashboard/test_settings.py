@@ -16,6 +16,7 @@ from schemas.contract import operations
 from tests.dashboard.conftest import ON_A_PAGE, sign_in
 from tests.dashboard.test_editing import view
 from tests.dashboard.test_pages import violations
+from tests.e2e.test_audit import wait_until_recorded
 from tests.e2e.world import PASSWORD, World, redirect
 from tests.service import wait_until
 
@@ -721,12 +722,35 @@ def test_the_names_of_all_events_are_offered_to_the_filter(world: World, new_pag
     sign_in(page, world.user("admin"), "/dashboard/settings/audit")
     field = page.get_by_label("Event")
     field.wait_for()
-    offered = field.evaluate("(field) => [...field.list.options].map((each) => each.value)")
-    assert offered == sorted(AuditEvent)
-    field.fill(AuditEvent.LOGIN)
-    field.press("Enter")
+    offered = field.locator("optgroup option").evaluate_all("(all) => all.map((each) => each.value)")
+    assert sorted(offered) == sorted(AuditEvent)
+    expect(field.locator("optgroup[label='Sign-ins and tokens']")).to_contain_text(f"signed in … ({AuditEvent.LOGIN})")
+    field.select_option(AuditEvent.LOGIN)
     expect(page).to_have_url(re.compile(f"event={AuditEvent.LOGIN}"))
     expect(page.locator("tbody tr").first).to_contain_text("signed in")
+
+
+def test_a_publish_and_its_asking_are_one_row_of_the_audit_log(world: World, new_page: Opens) -> None:
+    place = world.place()
+    version = place.published("/a")["version"]
+    wait_until(
+        lambda: any(
+            each["detail"]["version"] == version
+            for each in wait_until_recorded(world, AuditEvent.PUBLISHED, namespace=place.namespace)
+        ),
+        20,
+        "the publish in the audit log",
+    )
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/settings/audit?namespace={place.namespace}&project={place.project}")
+    row = page.locator("tbody tr", has_text=version)
+    expect(row).to_have_count(1)
+    expect(row.locator("td > .said")).to_contain_text(f"published {place.namespace} / shop, as publish")
+    expect(row).to_contain_text("127.0.0.1")
+    asked = row.get_by_text("asked to publish")
+    expect(asked).to_be_hidden()
+    row.get_by_text("Details").click()
+    expect(asked).to_be_visible()
 
 
 def test_the_reference_of_the_api_says_what_each_call_takes_with_a_valid_example(world: World, new_page: Opens) -> None:

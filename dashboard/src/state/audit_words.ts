@@ -61,6 +61,41 @@ export const EVENT_WORDS: Readonly<Record<string, string>> = {
   webhook_secret_rotated: "gave the {subject} of {place} a new secret",
 };
 
+const GROUPS = [
+  ["Publishes and reviews", /^(release|publish|rollback|merge|push|branches|approval|draft|review|proposal)_/],
+  ["Namespaces and projects", /^(namespace|project|policy|signers|upstream|webhook)_/],
+  ["Sign-ins and tokens", /^authn_/],
+  ["Users and roles", /^(user|role|privilege)_/],
+  ["Refusals and the log", /./],
+] as const;
+
+/** Return all events in their groups, for a list to choose from. */
+export const eventGroups = (): (readonly [title: string, events: string[]])[] => {
+  const left = new Set(Object.keys(EVENT_WORDS));
+  return GROUPS.map(([title, names]) => [title, [...left].filter((each) => names.test(each) && left.delete(each))] as const);
+};
+
+/** What is done after it was asked for. */
+const DONE: Readonly<Record<string, string>> = { publish_requested: "release_published", merge_requested: "release_published", rollback_requested: "release_rolled_back" };
+
+const versionOf = ({ detail }: Entry): string => textOf((detail as Readonly<Record<string, unknown>>)["version"]);
+
+export interface Told { entry: Entry; asked: Entry | null }
+
+/** Return the entries of a page, newest first, each that was asked for together with its asking: they name the same version. */
+export function pairAsked(items: readonly Entry[]): Told[] {
+  const folded = new Set<Entry>();
+  const told = items.map((entry): Told => {
+    const asked = items.find((each) => DONE[each.event] === entry.event && !folded.has(each) && each.namespace === entry.namespace
+      && (!each.project || each.project === entry.project) && versionOf(each) !== "" && versionOf(each) === versionOf(entry)) ?? null;
+    if (asked) folded.add(asked);
+    return { entry, asked };
+  });
+  return told.filter(({ entry }) => !folded.has(entry));
+}
+
+const MADE_UP = /\s*<[^<>]*@waypost\.invalid>/; // the address of an account in commits
+
 const WAYS: Readonly<Record<string, string>> = { password: "with a password", openid: "with OpenID Connect" };
 const KINDS: Readonly<Record<string, string>> = { token: "The token {name}", operator: "{name}, on the command line,", anonymous: "Someone who is not signed in" };
 
@@ -89,7 +124,7 @@ const fill = (text: string, facts: Readonly<Record<string, string>>): Piece[] =>
 
 /** Return who did it, in pieces: what the entry names is marked, since it can be any text. */
 export function whoOf({ actor, token }: Entry): Piece[] {
-  const who = fill(KINDS[actor.kind] ?? "{name}", { name: actor.name });
+  const who = fill(KINDS[actor.kind] ?? "{name}", { name: actor.name.replace(MADE_UP, "") });
   return token && actor.kind !== "token" ? [...who, ...fill(", by the token {name},", { name: token.name })] : who;
 }
 

@@ -4,28 +4,30 @@ import { useEffect, useRef } from "preact/hooks";
 import { get } from "../../api/client.ts";
 import { Badge, Empty, Failure, Time } from "../../components/basics.tsx";
 import { offset, PAGE, Pages, Table, type Column } from "../../components/table.tsx";
-import { EVENT_WORDS, eventText, whatOf, whoOf, type Entry } from "../../state/audit_words.ts";
+import { eventGroups, eventText, pairAsked, whatOf, whoOf, type Entry, type Told } from "../../state/audit_words.ts";
 import { useLoad } from "../../state/load.ts";
 import { ask, place } from "../../state/router.ts";
 import { count, fromLocalInput, localInput } from "../../state/words.ts";
 import { SettingsPage } from "./settings_page.tsx";
 
-const WORDS = [["event", "Event"], ["actor", "Who"], ["namespace", "Namespace"], ["project", "Project"]] as const;
-/** The names of the events, to choose from while one types. */
-const EVENTS = Object.keys(EVENT_WORDS);
+const WORDS = [["actor", "Who"], ["namespace", "Namespace"], ["project", "Project"]] as const;
 const TIMES = [["since", "Since"], ["until", "Until"]] as const;
 
-const COLUMNS: readonly Column<Entry>[] = [
-  { name: "When", class: "short", cell: (each) => <Time at={each.at} clock /> },
-  { name: "What", cell: (each) => <><p class="said"><strong><Said pieces={whoOf(each)} /></strong> <Said pieces={whatOf(each)} />{each.count > 1 && <> <Badge>{count(each.count)} times in a minute</Badge></>}</p><Rest of={each} /></> },
-  { name: "From", class: "short", cell: (each) => each.address },
+const COLUMNS: readonly Column<Told>[] = [
+  { name: "When", class: "short", cell: ({ entry }) => <Time at={entry.at} clock /> },
+  { name: "What", cell: ({ entry, asked }) => <><Sentence of={entry} /><details><summary><span class="quiet">Details</span></summary><Rest of={entry} />
+    {asked && <><p class="quiet">Asked for <Time at={asked.at} clock /></p><Sentence of={asked} /><Rest of={asked} /></>}</details></> },
+  { name: "From", class: "short", cell: ({ entry, asked }) => entry.address ?? asked?.address },
 ];
 
 const Said = ({ pieces }: { pieces: ReturnType<typeof whatOf> }): JSX.Element => <>{pieces.map(([text, isFact]) => (isFact ? <bdi>{text}</bdi> : text))}</>;
 
+const Sentence = ({ of }: { of: Entry }): JSX.Element =>
+  <p class="said"><strong><Said pieces={whoOf(of)} /></strong> <Said pieces={whatOf(of)} />{of.count > 1 && <> <Badge>{count(of.count)} times in a minute</Badge></>}</p>;
+
 /** What the log has, by its own names. */
-const Rest = ({ of: { event, subject, detail, session, request } }: { of: Entry }): JSX.Element =>
-  <details><summary><span class="quiet">Details</span></summary><Detail detail={{ event, about: subject, ...detail, ...(session && { "session of the caller": session }), ...(request && { request }) }} /></details>;
+const Rest = ({ of: { event, actor, subject, detail, session, request } }: { of: Entry }): JSX.Element =>
+  <Detail detail={{ event, ...(actor.kind === "commit" && { "named by the commit": actor.name }), about: subject, ...detail, ...(session && { "session of the caller": session }), ...(request && { request }) }} />;
 
 /** Facts, each with its name. */
 function Detail({ detail }: { detail: Readonly<Record<string, unknown>> }): JSX.Element {
@@ -38,17 +40,20 @@ function Detail({ detail }: { detail: Readonly<Record<string, unknown>> }): JSX.
 
 export default function Audit(): JSX.Element {
   const { query } = place.value;
-  const given = Object.fromEntries([...WORDS, ...TIMES].map(([name]) => [name, query.get(name) ?? ""] as const).filter(([, text]) => text));
+  const given = Object.fromEntries([["event"] as const, ...WORDS, ...TIMES].map(([name]) => [name, query.get(name) ?? ""] as const).filter(([, text]) => text));
   const found = useLoad(`audit ${offset()} ${JSON.stringify(given)}`, (signal) => get("/api/audit", { query: { ...given, limit: PAGE, offset: offset() }, signal }));
   return (
     <SettingsPage title="Audit log">
       <form class="filters" role="search" noValidate onSubmit={(event) => event.preventDefault()}>
+        <div class="select"><select aria-label="Event" value={given["event"] ?? ""} onChange={(event) => ask({ event: event.currentTarget.value })}>
+          <option value="">All events</option>
+          {eventGroups().map(([title, events]) => <optgroup key={title} label={title}>{events.map((each) => <option key={each} value={each} selected={each === given["event"]}>{eventText(each)} ({each})</option>)}</optgroup>)}
+        </select></div>
         {WORDS.map(([name, label]) => <Word key={name} name={name} label={label} />)}
-        <datalist id="event-names">{EVENTS.map((each) => <option key={each} value={each}>{eventText(each)}</option>)}</datalist>
         {TIMES.map(([name, label]) => <When key={name} name={name} label={label} />)}
       </form>
       {found.error && <Failure error={found.error} retry={found.reload} />}
-      {found.data && (found.data.total ? <><Table label="Audit log" columns={COLUMNS} items={found.data.items} id={(each) => String(each.id)} busy={found.busy} /><Pages total={found.data.total} /></>
+      {found.data && (found.data.total ? <><Table label="Audit log" columns={COLUMNS} items={pairAsked(found.data.items)} id={({ entry }) => String(entry.id)} busy={found.busy} /><Pages total={found.data.total} /></>
         : <Empty title="No entry fits" />)}
       {found.data && <p class="export"><a href="/api/audit/export" download="audit.jsonl">Export the whole log</a><span class="quiet">All entries with their hashes, whatever the filters say.</span></p>}
     </SettingsPage>
@@ -66,7 +71,7 @@ function useAsked(text: string): { current: HTMLInputElement | null } {
 
 function Word({ name, label }: { name: string; label: string }): JSX.Element {
   const asked = place.value.query.get(name) ?? "";
-  return <input ref={useAsked(asked)} type="search" class="search" list={name === "event" ? "event-names" : undefined} aria-label={label} placeholder={label} spellcheck={false} defaultValue={asked} onChange={(event) => ask({ [name]: event.currentTarget.value.trim() })} />;
+  return <input ref={useAsked(asked)} type="search" class="search" aria-label={label} placeholder={label} spellcheck={false} defaultValue={asked} onChange={(event) => ask({ [name]: event.currentTarget.value.trim() })} />;
 }
 
 /** A time, as the clock of the person shows it. */
