@@ -36,6 +36,29 @@ def test_a_problem_of_a_draft_leads_to_the_form_of_its_rule_or_page(world: World
     expect(page.get_by_role("dialog", name="Edit the page").get_by_label("Path")).to_have_value("/hidden.txt")
 
 
+def test_errors_come_first_are_new_and_a_fix_stands_beside_its_warning(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/chain", "/mid")
+    place.add("/mid", "/end")
+    place.add("/zz", "/zzz")
+    place.publish()
+    place.add("/zzz", "/zz")
+    found = place.get("/draft")["problems"]
+    assert found[0]["code"] == "chain"
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    problems = page.get_by_role("region", name="Problems").get_by_role("listitem")
+    expect(problems).to_have_count(len(found))
+    expect(problems.first).to_contain_text("Error")
+    expect(problems.first.get_by_text("New", exact=True)).to_be_visible()
+    expect(problems.last).to_contain_text("Warning")
+    expect(problems.last.get_by_text("New", exact=True)).to_have_count(0)
+    problems.last.get_by_role("button", name="Fix /chain").click()
+    expect(problems).to_have_count(len(found) - 1)
+    [fixed] = place.get("/draft/redirects", source="/chain")["items"]
+    assert fixed["target"] == "/end"
+
+
 def test_a_problem_of_a_proposal_leads_to_its_change_or_to_its_list(world: World, new_page: Opens) -> None:
     place = world.place()
     place.add("/a", "/b")

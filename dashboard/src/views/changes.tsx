@@ -105,14 +105,19 @@ interface ProblemsProps {
   of?: Of;
   /** Elsewhere, what a finding leads to: its rule, or the answer in the place of the one that its test expects. */
   lead?: (each: Finding) => string | undefined;
+  /** What can be done about one. */
+  fix?: (each: Finding) => JSX.Element | null;
 }
 
 /** The address of a rule or page in its list: its form if it is a record of the draft, else where it is searched. */
 export const recordPath = (of: Of, { kind, id = "" }: { kind?: string | undefined; id?: string }, q = ""): string => viewPath(of, kind === "page" ? "pages" : "", q ? { q } : { edit: id });
 
-export function Problems({ items, total = items.length, title = "Problems", impact, of, lead }: ProblemsProps): JSX.Element | null {
+export function Problems({ items, total = items.length, title = "Problems", impact, of, lead, fix }: ProblemsProps): JSX.Element | null {
   if (!items.length) return null;
   const brought = new Map(impact?.appears.items.map((each) => [placeOf(each), each.source ?? each.path]));
+  // What is published has no errors: those of a draft are its own.
+  const isNew = (each: Finding): boolean => brought.has(placeOf(each)) || Boolean(of && each.severity === "error");
+  const sorted = [...items].sort((a, b) => Number(b.severity === "error") - Number(a.severity === "error"));
   const name = (each: Finding): string => each.source ?? each.path ?? brought.get(placeOf(each)) ?? "";
   const goal = (each: Finding): string | undefined => lead?.(each) ?? (!of ? undefined
     : each.code === "test_failed" ? viewPath(of, "test", { failing: String(each.line ?? 0) })
@@ -126,11 +131,12 @@ export function Problems({ items, total = items.length, title = "Problems", impa
     <section class="panel" aria-label={title}>
       <h2>{title} <Badge tone={items.some((each) => each.severity === "error") ? "bad" : "warn"}>{total}</Badge></h2>
       <ul class="problems">
-        {items.map((each, index) => (
+        {sorted.map((each, index) => (
           <li key={index}>
-            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {brought.has(placeOf(each)) && <Badge>New</Badge>} {link(each)} <bdi>{reveal(each.file ? inWords(each.message) : each.message)}</bdi>
+            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {isNew(each) && <Badge>New</Badge>} {link(each)} <bdi>{reveal(each.file ? inWords(each.message) : each.message)}</bdi>
             {each.code === "test_failed" && goal(each) && <a href={goal(each) ?? ""}>{of ? "Show the test" : "Show what it gets"}</a>}
             {of && each.id && brought.has(placeOf(each)) && <a href={recordPath(of, each)} aria-label={`Open ${name(each)}`}>Open</a>}
+            {fix?.(each)}
             {(each.file ?? each.line) && <code class="quiet">{each.file ? `${each.file}${each.line ? `:${each.line}` : ""}` : `line ${each.line}`}</code>}
           </li>
         ))}

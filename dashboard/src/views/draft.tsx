@@ -20,7 +20,7 @@ import { useDrafts } from "./draft_choice.tsx";
 import { callOfChanges, changeFilters, KEEP_CHANGES, type ChangeList as Diff } from "./draft_list.ts";
 import { discardChanges, readBeforeDiscard } from "./discard.ts";
 import { Files } from "./files.tsx";
-import { Fixes } from "./fixes.tsx";
+import { FixFinding, Fixes } from "./fixes.tsx";
 import { Moved, PublishDialog, type Subject } from "./publish.tsx";
 import { inOrder, mayRemark, MOST_REMARKS, Owners, remarkName, Remarks, ReviewBadge, Say, ToReview, Verdicts, WhoPublishes } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
@@ -194,7 +194,7 @@ function Open({ of, draft, head, state, diff, lose, effects, thread, earlier, pu
         return `${plural(result.settled, "conflict")} resolved; ${result.conflicts.length || "none"} left.`;
       }} />}
       {conflicts.length > 0 && <p class="notice">The rules are checked again once the conflicts are resolved. Until then only what is wrong with single rules and files is listed.</p>}
-      <Problems of={of} items={problems} total={state?.problemsTotal ?? 0} impact={effects?.impact} />
+      <Problems of={of} items={problems} total={state?.problemsTotal ?? 0} impact={effects?.impact} fix={(finding) => <FixFinding of={of} draft={draft} head={head} finding={finding} />} />
       <div class="columns">
         <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>
           {(sizeOf(diff) > FEW || Object.keys(changeFilters(place.value.query)).length > 0) && <div class="filters" role="search">

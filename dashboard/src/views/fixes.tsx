@@ -2,7 +2,7 @@
 // It is looked for when somebody asks, since that reads all rules: with 100,000 of them it takes some seconds.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { get, post } from "../api/client.ts";
+import { ApiFault, get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Failure, Long, Reading } from "../components/basics.tsx";
 import { Refusal, useCall } from "../components/form.tsx";
@@ -35,6 +35,23 @@ export function Fixes(props: FixesProps): JSX.Element {
       </details>
     </section>
   );
+}
+
+/** The findings that the service can fix by itself, nearly always. */
+const FIXABLE = ["chain", "duplicate_source", "duplicate_path", "uppercase_host"];
+
+/** Fix one rule beside what is found about it. */
+export function FixFinding({ of, draft, head, finding: { code, kind, file, line, source, path } }: FixesProps & { finding: components["schemas"]["problem.schema"] }): JSX.Element | null {
+  const call = useCall();
+  if (!FIXABLE.includes(code) || !kind || !may(of, kind, "write") || !file || !line) return null;
+  const fix = (): void => call.run(async () => {
+    await post(`${P}/draft/fixes`, { path: of, query: { draft }, body: { rules: [{ file, line }], ...(head ? { head } : {}) } }).catch((ex: unknown) => {
+      throw ex instanceof ApiFault && ex.status === 404 ? new Error("This rule has no fix that keeps every answer: change it by hand.") : ex;
+    });
+    tellChanged();
+    toast("The rule is fixed in the draft.");
+  });
+  return <><button type="button" class="button plain small" aria-label={`Fix ${source ?? path ?? `${file}:${line}`}`} disabled={call.busy} onClick={fix}>Fix</button><Refusal text={call.faults.text} still={call.still} /></>;
 }
 
 function Found({ of, draft, head }: FixesProps): JSX.Element {
