@@ -4,12 +4,13 @@ import re
 
 from content.checks.source_rules import exact_source_problems, regex_source_problems
 from content.checks.target_rules import target_problems
+from content.checks.xml_content import xml_problems
 from content.matching.canonical import PLAIN_HOST
 from content.matching.request import FORBIDDEN_CHARACTERS
 from content.records.problem import Problem
 from content.records.problem_codes import problem
 from content.records.record import Page, Record, Redirect
-from content.records.vocabulary import PageType, RedirectType
+from content.records.vocabulary import ContentType, PageType, RedirectType
 
 # Nearly every record matches these: one match (about a microsecond) shows that it has no problem.
 _PATH = r"[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%]*"
@@ -40,10 +41,12 @@ def _is_plain(record: Redirect) -> bool:
 
 
 def _page_problems(page: Page) -> list[Problem]:
+    is_inline_xml = page.content_type is ContentType.XML and not page.content_file
+    malformed = xml_problems(page.content) if is_inline_xml else []
     if page.type is PageType.BASIC and _PLAIN_SOURCE.fullmatch(page.path):
-        return []
+        return malformed
     found = _control_characters(page.path, "/path")
-    return found or exact_source_problems(page.path, "/path", has_host=page.type.has_host)
+    return (found or exact_source_problems(page.path, "/path", has_host=page.type.has_host)) + malformed
 
 
 def _redirect_problems(redirect: Redirect) -> list[Problem]:

@@ -46,6 +46,7 @@ CODES: dict[str, tuple[Severity, str]] = {
         "a source or path with a query string: an exact one has to equal it, a regex never sees it",
     ),
     "fragment_in_source": (_WARNING, "a source or path with a fragment, which is never sent"),
+    "xml_malformed": (_WARNING, "a page of the kind XML whose content is not well-formed"),
 }
 
 

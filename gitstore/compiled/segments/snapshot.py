@@ -12,9 +12,10 @@ from typing import NamedTuple, Protocol, cast
 
 from content.checks.expectations import Expectation
 from content.checks.pattern_budget import CostlyRule
+from content.checks.xml_content import xml_problems
 from content.records.problem import Problem, Severity
 from content.records.record import Page, Placed, Record, Redirect
-from content.records.vocabulary import Kind, RedirectType
+from content.records.vocabulary import ContentType, Kind, RedirectType
 from gitstore.compiled.segments.file_finder import FileFinder
 from gitstore.compiled.segments.file_problems import bad_file_name, irregular_file, unread_inside
 from gitstore.compiled.segments.segment import Segment, id_number
@@ -229,6 +230,20 @@ def take_snapshot(
     return _Reader(project, files, source, segments).read(tree)
 
 
+_MOST_CHECKED = 1_000
+_checked: dict[tuple[BlobId, str], list[Problem]] = {}  # the files of content that this process has checked as XML
+
+
+def _find_malformed(blob: BlobId, content: str, file: str) -> list[Problem]:
+    """Return the problems of a file of content as XML; only a blob that was not checked lately is parsed."""
+    found = _checked.get((blob, file))
+    if found is None:
+        if len(_checked) >= _MOST_CHECKED:
+            _checked.clear()
+        found = _checked[blob, file] = xml_problems(content, file)
+    return found
+
+
 class _Reader:
     def __init__(self, project: str, files: Sequence[File], source: FileSource, segments: SegmentStore) -> None:
         self._project = project
@@ -283,6 +298,11 @@ class _Reader:
             bodies[path] = self._source.blob(found.blob).decode()
         except UnicodeDecodeError:
             self._report(path, [Problem("bad_encoding", "The content of a page must be UTF-8 text.", line=1)])
+            return
+        record = file.segment.record(position)
+        if isinstance(record, Page) and record.content_type is ContentType.XML:
+            malformed = _find_malformed(found.blob, bodies[path], self._full(path))
+            self._report(file.path, [each.under(f"/pages/{position}").at(file.path, line) for each in malformed])
 
     def _settings(self) -> ProjectFile:
         if PROJECT_FILE not in self._files:

@@ -20,7 +20,7 @@ from gitstore.git.atomic_io import TEMPORARY_PREFIX, replace_file
 from gitstore.layout import TreeId
 
 # Part of every file name: raise it when a check changes, a fingerprint or key of a rule, or the content of the file.
-_FORMAT = "4"
+_FORMAT = "5"
 _MOST_FILES = 32
 _FEWEST_FILES = 4  # of any size: those of a draft and of its base, and the ones before
 _MOST_BYTES = 64 << 20

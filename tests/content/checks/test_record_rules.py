@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from content.checks.record_rules import record_problems
 from content.records.problem import Severity, errors
 from content.records.problem_codes import CODES
-from content.records.record import Record
-from content.records.vocabulary import RedirectType
+from content.records.record import Page, Record
+from content.records.vocabulary import ContentType, PageType, RedirectType
 from tests.content.rules import codes, page, pages, redirect, redirects
 
 CONTROLS = [chr(number) for number in (*range(0x20), *range(0x7F, 0xA0))]
@@ -255,3 +255,24 @@ def test_warnings_and_errors_are_as_the_table_says() -> None:
 def test_a_warning_of_an_expression_says_what_to_write(type_: str, source: str, wanted: str) -> None:
     [found] = record_problems(redirect(type_, source, "https://b.example/"))
     assert wanted in found.message
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("<?xml version='1.0' encoding='latin-1'?>\n<urlset>\u00e9\u0416</urlset>", None),
+        ("<urlset>\n  <url/>\n</urlset", "not well-formed XML: unclosed token (line 3 of the content)"),
+        ("hello", "not well-formed XML: syntax error (line 1 of the content)"),
+        ("<!DOCTYPE a SYSTEM 'file:///etc/hostname'><a/>", None),
+        ("<!DOCTYPE a [<!ENTITY b 'bb'><!ENTITY c '&b;&b;&b;'>]><a>&c;", None),
+        ("<!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/hostname'>]><a>&b;", None),
+        ("\ud800", None),
+    ],
+)
+def test_an_xml_page_that_is_not_well_formed_has_a_warning_with_its_line(content: str, message: str | None) -> None:
+    """One with entities of its own is not checked; nothing is expanded or fetched."""
+    found = record_problems(Page(PageType.BASIC, "/sitemap.xml", content, ContentType.XML))
+    assert [(each.code, each.message, each.severity) for each in found] == (
+        [("xml_malformed", message, Severity.WARNING)] if message else []
+    )
+    assert record_problems(page("BASIC", "/sitemap.txt", content)) == []

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from content.records.problem import Severity
 from content.records.record import Record, identity_id
 from content.records.vocabulary import Kind
 from tests.content import rules
@@ -58,6 +59,20 @@ def test_body_that_is_not_text_is_a_problem_of_the_body() -> None:
     pages = b"pages:\n  - {type: BASIC, path: /a, contentType: XML, file: a.xml}\n"
     problems = Folder({"pages.yaml": pages, "a.xml": b"\xff"}).snapshot.problems
     assert [(problem.file, problem.code) for problem in problems][:1] == [("shop/a.xml", "bad_encoding")]
+
+
+def test_a_body_that_is_not_well_formed_is_a_warning_at_its_page_once_it_is_changed() -> None:
+    pages = b"pages:\n  - {type: BASIC, path: /a, contentType: XML, file: a.xml}\n"
+    folder = Folder({"pages.yaml": pages, "a.xml": b"<a>\n</a"})
+    [found] = folder.snapshot.problems
+    assert (found.file, found.line, found.code, found.severity) == (
+        "shop/pages.yaml",
+        2,
+        "xml_malformed",
+        Severity.WARNING,
+    )
+    assert "line 2 of shop/a.xml" in found.message
+    assert folder.changed({"a.xml": b"<a/>"}).snapshot.problems == ()
 
 
 def test_project_needs_its_file() -> None:
