@@ -1,4 +1,4 @@
-"""Whether the content of a page of the kind XML is well-formed."""
+"""Well-formed XML in the content of pages."""
 
 from typing import NoReturn
 from xml.parsers import expat
