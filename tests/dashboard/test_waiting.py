@@ -37,7 +37,7 @@ def test_an_old_review_that_waits_for_me_is_first_and_all_others_can_be_reached(
     expect(waiting).not_to_contain_text("z-asked")
     place.ask("POST", "/draft/review?draft=z-asked", 200, json={"action": "request", "head": head})
     expect(rows.first).to_contain_text("(z-asked)")
-    expect(rows.first).to_contain_text("You may review it")
+    expect(rows.first).to_contain_text("You may review it · e2e asks")
     expect(page.get_by_role("region", name=place.namespace)).to_contain_text("52 drafts open")
     waiting.get_by_role("link", name="And 2 more").click()
     expect(rows).to_have_count(2)
@@ -45,6 +45,10 @@ def test_an_old_review_that_waits_for_me_is_first_and_all_others_can_be_reached(
     waiting.get_by_role("link", name="Before these").click()
     expect(rows).to_have_count(50)
     expect(rows.first).to_contain_text("(z-asked)")
+    verdict = {"action": "reject", "head": head, "note": "Not before Friday.\nSo no."}
+    place.as_(world.person("publisher")).ask("POST", "/draft/review?draft=z-asked", 200, json=verdict)
+    waiting.get_by_role("link", name="And 2 more").click()
+    expect(page.get_by_text("Rejected by Ada Lovelace: Not before Friday.", exact=True)).to_be_visible()
 
 
 def test_the_proposals_of_a_project_are_listed_and_paged(world: World, new_page: Opens) -> None:

@@ -9,7 +9,7 @@ import { can } from "../state/grants.ts";
 import { useLoad } from "../state/load.ts";
 import { FRESH, usePolling } from "../state/polling.ts";
 import { byNamespace, readOverview, type NamespaceView, type Overview as Shown, type Project } from "../state/overview.ts";
-import { count, plural } from "../state/words.ts";
+import { brief, count, plural } from "../state/words.ts";
 import { projectPath } from "../state/project.ts";
 import { place, withQuery } from "../state/router.ts";
 import { ProposalState, proposalPath } from "./proposal.tsx";
@@ -56,7 +56,7 @@ function rowsOf({ failing, drafts, proposals }: Shown): Row[] {
   const open = drafts.map(({ namespace, project, draft, updatedAt, conflicts, review }): Row => {
     const { rank, about } = turnOf([{ namespace, project, review }], conflicts > 0);
     return {
-      key: `${namespace}/${project}/${draft}`, rank, about, name: `${namespace} / ${project}${draft === "main" ? "" : ` (${draft})`}`,
+      key: `${namespace}/${project}/${draft}`, rank, about: <>{about}{about && saidOf(review) && " · "}<bdi>{saidOf(review)}</bdi></>, name: `${namespace} / ${project}${draft === "main" ? "" : ` (${draft})`}`,
       href: `${projectPath(namespace, project, "draft")}${draft === "main" ? "" : `?draft=${encodeURIComponent(draft)}`}`, at: updatedAt,
       sign: <DraftState conflicts={conflicts} state={review?.state} />,
     };
@@ -71,6 +71,15 @@ function rowsOf({ failing, drafts, proposals }: Shown): Row[] {
   });
   return [...broken, ...open, ...pushed].sort((one, other) => one.rank - other.rank);
 }
+
+/** Who has asked for a review, or who has rejected it, with the first words of the note. */
+function saidOf(review: Review | null): string {
+  const [rejection] = review?.state === "rejected" ? review.rejections.slice(-1) : [];
+  if (rejection) return `Rejected by ${nameOf(rejection.by)}${rejection.note && `: ${brief(rejection.note.split("\n")[0] ?? "")}`}`;
+  return review?.state === "requested" && review.requestedBy ? `${nameOf(review.requestedBy)} asks` : "";
+}
+
+const nameOf = ({ displayName, name }: { displayName: string; name: string }): string => displayName || name;
 
 interface Part {
   namespace: string;
