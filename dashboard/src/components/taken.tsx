@@ -26,8 +26,8 @@ type Shown = ReturnType<Show>;
 export const NoAgent = ({ of }: { of: Of }): JSX.Element =>
   <span class="quiet">No agent yet.{may(of, "token", "write") && <> <a href={viewPath(of, "agents", { connect: "1" })}>Connect one</a></>}</span>;
 
-/** The curve with its axes. */
-export function TakenChart({ taking }: { taking: Taking }): JSX.Element {
+/** The curve with its axes; `bare`: where its numbers are said beside it. */
+export function TakenChart({ taking, bare = false }: { taking: Taking; bare?: boolean }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const shown = useRef<Shown | null>(null);
   const [said, setSaid] = useState("");
@@ -47,7 +47,7 @@ export function TakenChart({ taking }: { taking: Taking }): JSX.Element {
   return (
     <figure class="taken">
       <div class="taken-box" ref={box} role="img" aria-label={`Chart: ${takenText(taking)}.`} />
-      <figcaption>{said || takenText(taking)}</figcaption>
+      <figcaption>{said || (!bare && takenText(taking))}</figcaption>
     </figure>
   );
 }

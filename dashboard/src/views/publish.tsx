@@ -229,13 +229,13 @@ const EVERY = 1000; // ms between two looks at the agents
 
 /** The agents as they take a version. */
 export function Watch({ of, version }: { of: Of; version: string }): JSX.Element {
-  const [seen, setSeen] = useState<(Convergence & { known: number }) | null>(null);
+  const [seen, setSeen] = useState<(Convergence & { known: number; failing: string[] }) | null>(null);
   useEffect(() => {
     const abort = new AbortController();
     let timer = 0;
     const look = (): void => {
-      get(`${P}/agents`, { path: of, query: { limit: 0 }, signal: abort.signal }).then(({ convergence, total }) => {
-        setSeen({ ...convergence, known: total });
+      get(`${P}/agents`, { path: of, query: { limit: NAMED, state: "failing" }, signal: abort.signal }).then(({ convergence, versions, items, total }) => {
+        setSeen({ ...convergence, known: versions.length, failing: [...items.map((each) => each.name), ...(total > items.length ? [`${total - items.length} more`] : [])] });
         if (convergence.version !== version || convergence.current < convergence.agents) timer = window.setTimeout(look, EVERY);
       }, () => {
         if (!abort.signal.aborted) timer = window.setTimeout(look, EVERY * 5);
@@ -256,7 +256,8 @@ export function Watch({ of, version }: { of: Of; version: string }): JSX.Element
         {seen.current} of {plural(seen.agents, "agent")} {seen.agents === 1 ? "serves" : "serve"} it
         {seen.current === seen.agents && <Badge tone="good">✓ all</Badge>}
       </p>
-      {seen.version === version && <TakenChart taking={seen} />}
+      {seen.failing.length > 0 && <p class="facts"><Badge tone="bad">✕ Failing</Badge> <bdi>{seen.failing.join(", ")}</bdi></p>}
+      {seen.version === version && seen.current > 0 && <TakenChart taking={seen} bare />}
     </>
   );
 }
