@@ -14,7 +14,7 @@ import { linkParts } from "../src/state/links.ts";
 import { compareLines, differingMiddle } from "../src/state/lines.ts";
 import { cutParts, joinParts, splitRegex } from "../src/state/regex.ts";
 import { signInFault } from "../src/state/sign_in_fault.ts";
-import { agentsAfter, curveOf, stepsOf, takenText } from "../src/state/taken.ts";
+import { agentsAfter, curveOf, stepsOf, STEPS, takenText, timesOf } from "../src/state/taken.ts";
 import { ago, bytes, capital, countText, daysFromNow, duration, fromLocalInput, inWords, localInput, plural, reveal, splitEnd, splitFound } from "../src/state/words.ts";
 
 test("a path gets its parameters encoded, and only the given part of its query", () => {
@@ -330,4 +330,12 @@ test("addresses in a text become links, and nothing else does", () => {
   assert.equal(parts.map((each) => each.text).join(""), text);
   assert.deepEqual(linkParts("(http://a.example)").map((each) => each.href ?? each.text), ["(", "http://a.example/", ")"]);
   assert.deepEqual(linkParts(""), []);
+});
+
+test("the times of an axis are in one unit, with even steps", () => {
+  assert.deepEqual(timesOf([0, 30, 60, 90]), ["0 s", "30 s", "60 s", "90 s"]);
+  assert.deepEqual(timesOf([0, 60, 120, 180]), ["0 min", "1 min", "2 min", "3 min"]);
+  assert.deepEqual(timesOf([0, 0.5, 1]), ["0 s", "0.5 s", "1 s"]);
+  assert.deepEqual(timesOf([0, 7200]), ["0 h", "2 h"]);
+  for (const step of STEPS) assert.ok(new Set(timesOf([0, step, 2 * step, 3 * step])).size === 4);
 });

@@ -188,3 +188,24 @@ def test_the_texts_of_a_row_are_whole_on_a_tablet(world: World, new_page: Opens,
     page.goto(f"/dashboard/project/{place.namespace}/shop/agents")
     for text in ("edge-frankfurt-1", "cannot load: out of memory"):
         assert page.get_by_text(text).evaluate(height) < 30
+
+
+def test_texts_are_whole_on_a_phone(world: World, new_page: Opens) -> None:
+    place = world.place()
+    for number in range(52):
+        place.add(f"/old/{number:02}")
+    page = new_page(viewport={"width": 390, "height": 800})
+    sign_in(page, world.user("admin"), f"/dashboard/project/{place.namespace}/shop")
+    page.get_by_role("checkbox", name="Choose /old/00").check()
+    bar = page.get_by_role("region", name="The chosen redirects")
+    expect(bar).to_be_visible()
+    assert bar.evaluate("(each) => each.scrollWidth <= each.clientWidth")
+    page.goto("/dashboard/settings/audit")
+    details = page.locator("td summary").first
+    expect(details).to_be_visible()
+    assert details.evaluate("(each) => each.offsetHeight") < 30  # one line
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"/dashboard/project/{place.namespace}/shop/transfer")
+    chosen = page.get_by_label("Format")
+    expect(chosen).to_be_visible()
+    assert chosen.evaluate("(each) => each.offsetWidth") > 260  # the longest format in one line

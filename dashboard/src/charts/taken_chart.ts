@@ -1,7 +1,7 @@
 // The chart of the agents taking a publish, drawn by uPlot: a chunk of its own.
 import uPlot from "uplot";
 import { theme } from "../state/commands.ts";
-import { agentsAfter, curveOf, type Taking } from "../state/taken.ts";
+import { agentsAfter, curveOf, STEPS, timesOf, type Taking } from "../state/taken.ts";
 import { count, duration, plural } from "../state/words.ts";
 
 const HEIGHT = 176;
@@ -43,7 +43,7 @@ export function showChart(box: HTMLElement, first: Taking, say: (text: string) =
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     scales: { x: { time: false, range: (_plot, _low, high) => [0, high] }, y: { range: () => [0, Math.max(1, taking.agents)] } },
     axes: [
-      axis({ values: (_plot, values) => values.map(duration), size: 32, space: 72 }),
+      axis({ incrs: STEPS, values: (_plot, values) => timesOf(values), size: 32, space: 72 }),
       axis({ splits: () => (taking.agents % 2 ? [0, taking.agents] : [0, taking.agents / 2, Math.max(1, taking.agents)]), values: (_plot, values) => values.map((each) => count(each)), size: 48 }),
     ],
     series: [

@@ -53,3 +53,16 @@ export function stepsOf({ seconds, agents }: Curve, all: number, width: number, 
   const points = seconds.map((each, index) => [round((each / end) * width), round(height - ((agents[index] ?? 0) / Math.max(1, all)) * height)] as const);
   return points.map(([x, y], index) => (index === 0 ? `M${x} ${y}` : `H${x}V${y}`)).join("");
 }
+
+const UNITS = [[1, "s"], [60, "min"], [3600, "h"], [86_400, "d"]] as const;
+
+/** The steps between two times of an axis, in seconds: even ones in each unit. */
+export const STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, ...[1, 2, 5, 10, 15, 30].map((each) => each * 60),
+  ...[1, 2, 3, 6, 12].map((each) => each * 3600), ...[1, 2, 5, 10, 20, 50, 100].map((each) => each * 86_400)];
+
+/** Return the times of an axis, in seconds, in the one unit that fits the step between them. */
+export function timesOf(values: readonly number[]): string[] {
+  const step = (values[1] ?? 1) - (values[0] ?? 0);
+  const [size, unit] = UNITS.filter(([each]) => step >= each).at(-1) ?? UNITS[0];
+  return values.map((each) => `${Math.round((each / size) * 1000) / 1000} ${unit}`);
+}
