@@ -93,6 +93,8 @@ def _test_urls(page: Page) -> None:
 def _take_first_steps(page: Page) -> None:
     page.get_by_label("Namespace").fill(f"first-{secrets.token_hex(4)}")
     page.get_by_label("Project").fill("www")
+    page.get_by_label("First redirect: from").fill("/old")
+    page.get_by_label("To", exact=True).fill("/new")
     _press("Create and publish")(page)
     page.get_by_text("The redirect is published.").wait_for()
 

@@ -47,6 +47,8 @@ def test_the_first_steps_lead_to_what_is_wrong(world: World, new_page: Opens) ->
     sign_in(page, world.user("admin"), "/dashboard/start")
     page.get_by_label("Namespace").fill("two words")
     page.get_by_label("Project").fill("www")
+    page.get_by_label("First redirect: from").fill("/old")
+    page.get_by_label("To", exact=True).fill("/new")
     page.get_by_role("button", name="Create and publish").press("Enter")
     expect(page.get_by_label("Namespace")).to_be_focused()
     expect(page.get_by_role("alert")).to_have_text("Must be 1 to 50 letters, digits, underscores and hyphens")

@@ -37,6 +37,8 @@ def test_an_empty_overview_leads_to_a_published_rule(fresh: World, new_page: Cal
     page.get_by_role("link", name="Take the first steps").click()
     page.get_by_label("Namespace").fill("acme")
     page.get_by_label("Project").fill("shop")
+    page.get_by_label("First redirect: from").fill("/old")
+    page.get_by_label("To", exact=True).fill("/new")
     page.get_by_role("button", name="Create and publish").click()
     expect(page.get_by_text("The redirect is published.")).to_be_visible()
     page.get_by_role("button", name="I have kept it, open the project").click()

@@ -183,6 +183,7 @@ def test_the_first_steps_publish_no_draft_of_someone_else(world: World, new_page
     page.get_by_label("Namespace", exact=True).fill(place.namespace)
     page.get_by_label("Project", exact=True).fill(place.project)
     page.get_by_label("First redirect: from").fill("/mine")
+    page.get_by_label("To", exact=True).fill("/new")
     page.get_by_role("button", name="Create and publish").click()
     expect(page.get_by_role("alert")).to_contain_text("already exists")
     expect(page.get_by_label("First redirect: from")).to_have_value("/mine")

@@ -279,6 +279,8 @@ def _take_the_first_steps(page: Page) -> None:
     brand.click()
     page.get_by_label("Namespace").fill("first-secret")
     page.get_by_label("Project").fill("www")
+    page.get_by_label("First redirect: from").fill("/old")
+    page.get_by_label("To", exact=True).fill("/new")
     page.get_by_role("button", name="Create and publish").click()
 
 
@@ -680,6 +682,39 @@ def test_who_saves_a_moment_later_overwrites_no_role_and_no_upstream_unseen(worl
         expect(both).to_have_count(0)
         expect(form.get_by_role("button", name=button)).to_have_count(0)
         assert admin.get(path)[field] == "Mine"
+
+
+def test_a_password_is_generated_for_a_new_user_and_can_be_copied(world: World, new_page: Opens) -> None:
+    page = new_page()
+    sign_in(page, world.user("admin"), "/dashboard/settings/users?edit=new")
+    form = page.get_by_role("dialog", name="Add a user")
+    made = []
+    for _ in range(2):
+        form.get_by_role("button", name="Generate a password").click()
+        made.append(form.locator(".secret code").inner_text())
+        expect(form.get_by_label("Password", exact=True)).to_have_value(made[-1])
+    assert made[0] != made[1]
+    assert {len(each) for each in made} == {20}
+    expect(form.get_by_role("button", name="Copy the password")).to_be_visible()
+    assert violations(page) == []
+    page.goto("/dashboard/start")  # its examples are no values, which would be published
+    expect(page.get_by_label("First redirect: from")).to_have_value("")
+    expect(page.get_by_label("To", exact=True)).to_have_value("")
+
+
+def test_a_project_leads_to_its_settings_and_shows_no_empty_column(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.ask("POST", "/agents", 200, json={"name": "edge", "type": "default", "version": 1, "status": "success"})
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/agents"))
+    expect(page.get_by_role("columnheader", name="Actions")).to_be_visible()
+    page.get_by_role("link", name="Project settings").click()
+    expect(page.get_by_role("dialog")).to_contain_text("shop")
+    page = new_page()
+    sign_in(page, world.user("publisher"), view(place, "/agents"))
+    expect(page.get_by_role("columnheader", name="Name")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="Actions")).to_have_count(0)
+    expect(page.get_by_role("link", name="Project settings")).to_have_count(0)
 
 
 def test_the_audit_log_is_filtered_by_the_address_also_after_back(world: World, new_page: Opens) -> None:

@@ -32,6 +32,7 @@ interface FieldProps {
   required?: boolean;
   autocomplete?: string;
   list?: string;
+  placeholder?: string;
   onInput?: (value: string) => void;
 }
 

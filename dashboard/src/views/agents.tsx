@@ -67,7 +67,7 @@ function Body({ of }: { of: Of }): JSX.Element {
     { name: "Seen", class: "short", cell: (each) => <Time at={each.lastSeenAt} /> },
     { name: "Load time", class: "short", cell: (each) => (each.load_duration === null ? "" : duration(each.load_duration / 1e9)) },
     { name: "Error", cell: (each) => each.error && <span class="error-text"><bdi>{each.error}</bdi></span> },
-    { name: "Actions", class: "short", cell: (each) => writes && <button type="button" class="button ghost small" aria-label={`Remove ${each.name}`} onClick={() => setLeaving(each)}>Remove</button> },
+    ...(writes ? [{ name: "Actions", class: "short", cell: (each: Agent) => <button type="button" class="button ghost small" aria-label={`Remove ${each.name}`} onClick={() => setLeaving(each)}>Remove</button> }] : []),
   ];
   if (found.error && !found.data) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return <Reading>Reading the agents</Reading>;

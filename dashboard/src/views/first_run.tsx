@@ -48,8 +48,8 @@ function Create({ done }: { done: (made: Made) => void }): JSX.Element {
       <Refusal text={faults.text} />
       <Field label="Namespace" name="namespace" required problem={faults.fields["namespace"]} help="Letters, digits, hyphens and underscores." />
       <Field label="Project" name="project" required problem={faults.fields["project"]} />
-      <Field label="First redirect: from" name="source" defaultValue="/old" required problem={faults.fields["source"]} help="A path of the site." />
-      <Field label="To" name="target" defaultValue="/new" required problem={faults.fields["target"]} />
+      <Field label="First redirect: from" name="source" placeholder="/old" required problem={faults.fields["source"]} help="A path of the site." />
+      <Field label="To" name="target" placeholder="/new" required problem={faults.fields["target"]} />
       <Button kind="primary" type="submit" disabled={busy}>Create and publish</Button>
     </form>
   );

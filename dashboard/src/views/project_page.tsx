@@ -68,6 +68,7 @@ export default function ProjectPage({ params, children }: FrameProps): JSX.Eleme
             <span>{plural(found.data.redirects, "redirect")}, {plural(found.data.pages, "page")}</span>
             {found.data.draft && !showsDraft && <Badge tone="warn">Draft open</Badge>}
             {found.data.review === "required" && !showsDraft && <Badge>Review required</Badge>}
+            {may(path, "project", "write") && <a href={`/dashboard/settings/namespaces?${new URLSearchParams({ name: namespace, project }).toString()}`}>Project settings</a>}
           </>}
         </p>
         </div>

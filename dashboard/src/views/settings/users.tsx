@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ApiFault, get, patch, post, put, remove } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
-import { Badge, Button, Empty, Failure, Field, Reading, Time } from "../../components/basics.tsx";
+import { Badge, Button, Copy, Empty, Failure, Field, Reading, Time } from "../../components/basics.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { Check, FormDialog, Refusal, useCall } from "../../components/form.tsx";
 import { ALL_ITEMS, More, offset, PAGE, Pages, Search, Table, type Column } from "../../components/table.tsx";
@@ -105,6 +105,7 @@ function Form({ user, roles, done }: FormProps): JSX.Element {
         <Refusal text={call.faults.text} />
         {!user && <Field label="User name" name="username" required value={values.username} onInput={(username) => set({ username })} problem={fields["username"]} autocomplete="off" />}
         <Field label={user ? "New password" : "Password"} name="password" type="password" autocomplete="new-password" required={!user} value={values.password} onInput={(password) => set({ password })} problem={fields["password"]} help={user ? "Empty: it stays." : "At least 8 characters. The person can change it in the settings."} />
+        {!user && <Generated use={(password) => set({ password })} />}
         <div class="two"><Field label="First name" name="firstname" value={values.firstname} onInput={(firstname) => set({ firstname })} problem={fields["firstname"]} />
           <Field label="Last name" name="lastname" value={values.lastname} onInput={(lastname) => set({ lastname })} problem={fields["lastname"]} /></div>
         {roles.error && <Failure error={roles.error} retry={roles.reload} />}
@@ -201,5 +202,35 @@ function Identity({ id, writes }: { id: string; writes: boolean }): JSX.Element 
       {ending && <Confirm title={`Remove the identity ${found.data?.held?.subject ?? ""}?`} action="Remove the identity" work={drop} close={() => setEnding(false)}>
         <p>The person is signed out, and no longer signs in with OpenID Connect as this user.</p></Confirm>}
     </section>
+  );
+}
+
+const LETTERS = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"; // without those that look alike
+const LENGTH = 20;
+
+/** Return a password by chance: each letter is as likely as the others. */
+function makePassword(): string {
+  const limit = 256 - (256 % LETTERS.length);
+  let made = "";
+  while (made.length < LENGTH) {
+    for (const each of crypto.getRandomValues(new Uint8Array(LENGTH))) if (each < limit && made.length < LENGTH) made += LETTERS.charAt(each % LETTERS.length);
+  }
+  return made;
+}
+
+/** A password that nobody has to invent, shown while the form is open. */
+function Generated({ use }: { use: (password: string) => void }): JSX.Element {
+  const [made, setMade] = useState("");
+  const make = (): void => {
+    const password = makePassword();
+    setMade(password);
+    use(password);
+  };
+  return (
+    <>
+      <p class="actions"><Button onClick={make}>Generate a password</Button></p>
+      {made && <><p class="secret"><code>{made}</code><Copy text={made} label="Copy the password" /></p>
+        <p class="help" role="status">It is shown until the account is added, and never again: give it to the person.</p></>}
+    </>
   );
 }
