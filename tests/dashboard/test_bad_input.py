@@ -473,7 +473,7 @@ def test_what_somebody_else_removed_can_be_added_again_as_it_was_typed(
     place.ask("DELETE", f"/draft/{kind}/{made['id']}", 204)
     form.get_by_role("button", name="Save in the draft").click()
     theirs = form.get_by_role("region", name="What someone else has made of it")
-    expect(theirs).to_contain_text("Someone else has removed it meanwhile")
+    expect(theirs).to_contain_text("e2e has removed it meanwhile")
     expect(form.get_by_label("Note")).to_have_value("mine")
     theirs.get_by_role("button", name="Add it again").click()
     expect(form).to_be_hidden()
