@@ -32,7 +32,7 @@ from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
 from gitstore.layout import CommitId, TreeId
 from gitstore.yamlfiles.dump import EMPTY_FILES, LAYOUTS, dump_item
-from gitstore.yamlfiles.rewrite import rewrite
+from gitstore.yamlfiles.rewrite import RewrittenFile, rewrite_file
 
 FEW = 100  # changes, which are looked up one by one
 _ID = re.compile("[0-9a-f]{16}")
@@ -52,10 +52,14 @@ class RevertRequest:
 
 @dataclass(frozen=True, slots=True)
 class RevertResult:
-    """The result of a revert; `head` is None where the draft had no other change and ended."""
+    """The result of a revert; `head` is None where the draft had no other change and ended.
+
+    `rewritten` are files of rules that the revert wrote, as they read back.
+    """
 
     head: CommitId | None
     changes: tuple[Change, ...]
+    rewritten: Sequence[RewrittenFile]
 
 
 def revert(compiler: Compiler, transaction: Transaction, order: RevertRequest) -> RevertResult:
@@ -71,7 +75,7 @@ def revert(compiler: Compiler, transaction: Transaction, order: RevertRequest) -
         reverter.restore(kind, sides)
     tree = write_project(transaction, state, reverter.files)
     changes = tuple(reverter.lists.changes)
-    return RevertResult(_commit(transaction, state, tree, order.author, changes), changes)
+    return RevertResult(_commit(transaction, state, tree, order.author, changes), changes, reverter.rewritten)
 
 
 def _commit(
@@ -151,6 +155,11 @@ class _DraftReverter:
         return record if body in self._base.bodies else replace(record, content=self._working.bodies.get(body, ""))
 
     @property
+    def rewritten(self) -> Sequence[RewrittenFile]:
+        """The files of rules that were rewritten."""
+        return list(self.lists.rewritten.values())
+
+    @property
     def files(self) -> Files:
         """The new bytes of every changed file; None for a removed file."""
         changed = self.lists.changed
@@ -170,11 +179,15 @@ class _DraftReverter:
         wanted = self.lists.changed[place]
         if before is None:
             return None if not wanted and b"#" not in edited else edited
-        restored = rewrite(before, self._working.full_path(place[1]), wanted)
+        found = rewrite_file(before, self._working.full_path(place[1]), wanted)
+        restored = found.data
         lost = (_lines(edited) & _lines(now or b"")) - _lines(restored)
         if restored == before:
             # a restored file gets its old bytes back over lines that only the service has written
             lost = _unquoted(lost) - _unquoted(_lines(restored)) - _unquoted(_dumped(wanted))
+        if not lost:
+            known = self.lists.rewritten.get(place[1])
+            self.lists.rewritten[place[1]] = found._replace(before=known.before if known else None)
         return edited if lost else restored
 
     def _path(self, placed: Placed[Record] | None) -> str:

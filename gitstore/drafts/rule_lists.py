@@ -10,7 +10,7 @@ from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.content_files import ContentFiles, ContentPlan
 from gitstore.layout import BlobId
 from gitstore.yamlfiles.dump import new_file
-from gitstore.yamlfiles.rewrite import rewrite
+from gitstore.yamlfiles.rewrite import RewrittenFile, rewrite_file
 
 Place = tuple[Kind, str]  # a kind and the path of a file in the project
 ReadBlob = Callable[[BlobId], bytes]
@@ -29,6 +29,7 @@ class RuleLists:
         self._first = frozenset(first)
         self._files = {(kind, file.path): file for kind in Kind for file in snapshot.rule_files[kind]}
         self._new_lists: dict[Place, list[Record]] = {}
+        self.rewritten: dict[str, RewrittenFile] = {}
 
     def read(self, kind: Kind, path: str) -> list[Record]:
         """Return the records of a file, [] for a file that does not exist; the caller owns the list."""
@@ -71,7 +72,7 @@ class RuleLists:
         return found
 
     def dump(self, read_blob: ReadBlob) -> dict[str, bytes | None]:
-        """Return the new bytes of every changed file."""
+        """Return the new bytes of every changed file; `rewritten` then has those of files that there were, as they read back."""
         lists = {place[1]: self._dump(place, records, read_blob) for place, records in self.changed.items()}
         return {**lists, **self._planned.bodies}
 
@@ -84,7 +85,10 @@ class RuleLists:
         data = self.text(place, read_blob)
         if data is None:
             return new_file(place[0], records)
-        return rewrite(data, self._snapshot.full_path(place[1]), records, known=self._files[place].segment.rules)
+        file = self._files[place]
+        found = rewrite_file(data, self._snapshot.full_path(place[1]), records, known=file.segment.rules)
+        self.rewritten[place[1]] = found._replace(before=file.blob)
+        return found.data
 
     def _original(self, place: Place) -> list[Record]:
         file = self._files.get(place)

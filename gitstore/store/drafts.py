@@ -319,7 +319,10 @@ class Drafts(Component):
 
     def revert(self, namespace: str, request: RevertRequest) -> RevertResult:
         """Discard some changes of a draft, all or none, as one commit."""
-        return self._access.write(namespace, lambda compiler, opened: revert(compiler, opened, request))
+        done = self._access.write(namespace, lambda compiler, opened: revert(compiler, opened, request))
+        with after_commit("caching the reverted files"):
+            self._access.add_segments(namespace, done.rewritten)
+        return done
 
     def preview_replacement(self, namespace: str, request: ReplaceRequest, offset: int, limit: int) -> ReplacePreview:
         """Return a window of the changes that a search-and-replace would make in a draft, with totals."""

@@ -17,7 +17,7 @@ import { brief, plural } from "../state/words.ts";
 import { ChangeCard, Counts, ImpactPanel, outdatedBy, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
 import { useDrafts } from "./draft_choice.tsx";
-import { callOfChanges, changeFilters, KEEP_CHANGES, type ChangeList as Diff } from "./draft_list.ts";
+import { callOfChanges, changeFilters, KEEP_CHANGES, readChangesAhead, type ChangeList as Diff } from "./draft_lists.ts";
 import { discardChanges, readBeforeDiscard } from "./discard.ts";
 import { Files } from "./files.tsx";
 import { FixFinding, Fixes } from "./fixes.tsx";
@@ -205,7 +205,7 @@ function Open({ of, draft, head, state, diff, lose, effects, thread, earlier, pu
               {diff.items.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} thread={thread.data} edits={edits(each)} chooses={edits(each) || publishes}
                 chosen={chosen.has(each.id)} choose={choose} revert={revert} />)}
             </ul>
-            <Pages total={diff.total} /></>}
+            <Pages total={diff.total} ahead={(next) => readChangesAhead(of, next)} /></>}
           <Files items={effects?.files ?? []} />
           <Fixes of={of} draft={draft} head={head} />
         </section>

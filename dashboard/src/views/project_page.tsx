@@ -14,7 +14,7 @@ import { go, place } from "../state/router.ts";
 import { noteVisit } from "../state/visited.ts";
 import { plural } from "../state/words.ts";
 import { DraftChoice } from "./draft_choice.tsx";
-import { readChangesAhead } from "./draft_list.ts";
+import { readChangesAhead, readRedirectsAhead } from "./draft_lists.ts";
 import { NEEDED, PROJECT_TABS, type FrameProps } from "./view.ts";
 
 /** The views that show a draft, and so have a list to choose one of. */
@@ -43,7 +43,7 @@ export default function ProjectPage({ params, children }: FrameProps): JSX.Eleme
   const base = projectPath(namespace, project);
   const tabs = PROJECT_TABS.filter(([part]) => !(preview.value && NOT_IN_PREVIEW.has(part)) && isOpen(of, part)).map(([part, text]) => {
     const href = part ? `${base}/${part}` : base;
-    const ahead = part === "draft" ? () => readChangesAhead(of) : undefined;
+    const ahead = { "": () => readRedirectsAhead(of), draft: () => readChangesAhead(of) }[part];
     return { href: viewPath(of, part), text, current: place.value.path === href, ahead };
   });
   // A link to the project leads to its redirects, which not everyone may read.

@@ -1,30 +1,25 @@
 // The redirects of a project's draft: searched, filtered, sorted and paged by the service; the address says how.
 import type { JSX } from "preact";
-import { get } from "../api/client.ts";
-import type { components } from "../api/schema.d.ts";
 import { preview } from "../state/preview.ts";
 import { Button, Copy, Empty, Failure, Long, Select } from "../components/basics.tsx";
 import { isRegex } from "../components/regex.tsx";
-import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
+import { Pages, Search, Table, type Column } from "../components/table.tsx";
 import { useCommands } from "../state/commands.ts";
-import { filtersOf, isRemoved, searched, shownBy, showsRemoved } from "../state/filters.ts";
-import { readAhead, useLoad } from "../state/load.ts";
-import { CODES, isAboutDraft, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type Of, type Redirect } from "../state/project.ts";
+import { filtersOf, isRemoved, searched, showsRemoved } from "../state/filters.ts";
+import { useLoad } from "../state/load.ts";
+import { CODES, isAboutDraft, keepPage, keyOf, may, ofView, TYPE_NAMES, viewPath, type Of, type Redirect } from "../state/project.ts";
 import { ask, place, withQuery } from "../state/router.ts";
 import { Sign } from "./changes.tsx";
 import { Chosen, useChosen } from "./chosen.tsx";
+import { callOfRedirects, KEEP_REDIRECTS, readRedirectsAhead } from "./draft_lists.ts";
 import { ExportLinks } from "./export_links.tsx";
 import { RedirectEditor } from "./redirect_editor.tsx";
 import { ReplaceDialog } from "./replace.tsx";
 import type { ViewProps } from "./view.ts";
 
-type RedirectList = components["schemas"]["draft-redirect-list.schema"];
-
 const TYPES = [["", "All types"], ...Object.entries(TYPE_NAMES)] as const;
 const STATUSES = [["", "All statuses"], ["301", "301 Moved permanently"], ["302", "302 Found"], ["307", "307 Temporary"], ["308", "308 Permanent"]] as const;
 const CHANGED = [["", "All rules"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
-
-const KEEP = "redirects";
 
 const COLUMNS: readonly Column<Redirect>[] = [
   { name: "Source", sort: "source", class: "url", cell: (item, open) => <span class="linked"><a class="row-link" href={open(item.id)}><Long text={item.source} regex={isRegex(item.type)} find={searched()} /></a><Copy text={item.source} /></span> },
@@ -53,8 +48,8 @@ export default function Redirects({ params }: ViewProps): JSX.Element {
 function List(of: Of): JSX.Element {
   const { query } = place.value;
   const value = (name: string): string => query.get(name) ?? "";
-  const found = useLoad(...callOf(of, query), isAboutDraft(of), { keep: KEEP });
-  const ahead = (next: URLSearchParams): void => readAhead(KEEP, ...callOf(of, next));
+  const found = useLoad(...callOfRedirects(of, query), isAboutDraft(of), { keep: KEEP_REDIRECTS });
+  const ahead = (next: URLSearchParams): void => readRedirectsAhead(of, next);
   const choosing = useChosen("redirect", found.data?.items ?? NONE, found.data?.head ?? null, query);
   const edited = found.data?.items.find((item) => item.id === value("edit"));
   const writes = may(of, "redirect", "write");
@@ -90,10 +85,4 @@ function List(of: Of): JSX.Element {
       {value("replace") && <ReplaceDialog of={of} kind="redirect" choosing={choosing} query={query} close={() => keepPage({ replace: "" })} />}
     </>
   );
-}
-
-/** The key and the call of the list that a query asks for. */
-function callOf(of: Of, query: URLSearchParams): [key: string, read: (signal: AbortSignal) => Promise<RedirectList>] {
-  const wanted = { ...shownBy("redirect", query), limit: PAGE, offset: offset(query) };
-  return [`${keyOf(of)}?${JSON.stringify(wanted)}`, (signal) => get(`${P}/draft/redirects`, { path: of, query: wanted, signal })];
 }
