@@ -13,6 +13,8 @@ export interface Column<T> {
   /** The name of the field in `sort`; without it the column cannot be sorted. */
   sort?: string;
   class?: string;
+  /** Whether it has nothing of an item: where it has nothing of all, it takes no room. Its class is its own then. */
+  isEmpty?: (item: T) => boolean;
 }
 
 interface TableProps<T> {
@@ -58,6 +60,22 @@ function readingAhead(ahead: Ahead | undefined): { onPointerOver?: (event: Event
   return ahead ? { onPointerOver: look, onFocusIn: look } : {};
 }
 
+const LATE = 400; // ms
+
+/** Return whether something takes long. */
+function useLate(busy: boolean): boolean {
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    if (!busy) return undefined;
+    const timer = setTimeout(() => setLate(true), LATE);
+    return () => {
+      clearTimeout(timer);
+      setLate(false);
+    };
+  }, [busy]);
+  return late;
+}
+
 /** `sort` of the address names the column, with a hyphen before it for the other direction. */
 export function Table<T>({ label, columns, items, id, busy = false, chosen, onChoose, byPlace = false, nameOf = id, isRemoved, ahead }: TableProps<T>): JSX.Element {
   const all = items.length > 0 && items.every((item) => chosen?.has(id(item)));
@@ -76,9 +94,10 @@ export function Table<T>({ label, columns, items, id, busy = false, chosen, onCh
       </tr>
     );
   }), [items, columns, chosen, chooses, byPlace, open]);
+  const empty = columns.filter((each) => each.isEmpty && items.every(each.isEmpty)).map((each) => `no-${each.class}`);
   return (
-    <div class="table-box" tabindex={0} role="region" aria-label={label} aria-busy={busy}>
-      <table>
+    <div class="table-box" tabindex={0} role="region" aria-label={label} aria-busy={busy} data-late={useLate(busy) ? "" : undefined}>
+      <table class={empty.join(" ") || undefined}>
         <thead {...readingAhead(ahead)}><tr>
           {onChoose && <th scope="col" class="choose"><input type="checkbox" aria-label="Choose all on this page" checked={all} onChange={() => onChoose(items, !all)} /></th>}
           {columns.map((each) => <Heading key={each.name} column={each} />)}
@@ -135,6 +154,12 @@ export function Pages({ total, ahead }: { total: number; ahead?: Ahead }): JSX.E
   );
 }
 
+/** Change some of the query, and read what it asks for before it is drawn. */
+export function askAhead(ahead: Ahead, changes: Record<string, string>, replace = false): void {
+  ahead(new URL(withQuery(place.value, changes), location.href).searchParams);
+  ask(changes, replace);
+}
+
 /** As a limit: all items, of lists to choose from. */
 export const ALL_ITEMS = 1e9;
 
@@ -173,7 +198,7 @@ export function Paged<T>({ items, children }: PagedProps<T>): JSX.Element {
 }
 
 /** A search box whose text is in the address, asked for after a short pause in typing. */
-export function Search({ label }: { label: string }): JSX.Element {
+export function Search({ label, ahead }: { label: string; ahead?: Ahead }): JSX.Element {
   const box = useRef<HTMLInputElement>(null);
   const timer = useRef(0);
   const asked = place.value.query.get("q") ?? "";
@@ -181,7 +206,8 @@ export function Search({ label }: { label: string }): JSX.Element {
     clearTimeout(timer.current);
     timer.current = window.setTimeout(() => {
       timer.current = 0;
-      ask({ q: text }, true);
+      if (ahead) askAhead(ahead, { q: text }, true);
+      else ask({ q: text }, true);
     }, 150);
   };
   useEffect(() => () => clearTimeout(timer.current), []);

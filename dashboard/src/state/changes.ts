@@ -8,7 +8,7 @@ export const tellChanged = (): void => void told.dispatchEvent(new Event("change
 export const painted = (): Promise<void> => new Promise((done) => {
   // A window that is not seen paints nothing.
   if (document.hidden) done();
-  else requestAnimationFrame(() => setTimeout(done));
+  else requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)));
 });
 
 /** Call back after each change until the returned function is called. */

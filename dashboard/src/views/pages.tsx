@@ -52,7 +52,7 @@ const COLUMNS: readonly Column<Page>[] = [
   { name: "Kind", class: "short", cell: (item) => KINDS.find(([kind]) => kind === item.contentType)?.[1] ?? item.contentType },
   { name: "Size", class: "short", cell: (item) => bytes(sizeOf(item.content)) },
   { name: "Note", cell: (item) => <bdi>{item.note}</bdi> },
-  { name: "Tags", class: "tags", cell: (item) => item.tags.map((tag) => <Tag key={tag} tag={tag} />) },
+  { name: "Tags", class: "tags", isEmpty: (item) => !item.tags.length, cell: (item) => item.tags.map((tag) => <Tag key={tag} tag={tag} />) },
   { name: "Draft", class: "short", cell: (item) => <Sign change={item.change} /> },
 ];
 

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { preview } from "../state/preview.ts";
 import { Button, Copy, Empty, Failure, Long, Select } from "../components/basics.tsx";
 import { isRegex } from "../components/regex.tsx";
-import { Pages, Search, Table, type Column } from "../components/table.tsx";
+import { askAhead, Pages, Search, Table, type Column } from "../components/table.tsx";
 import { useCommands } from "../state/commands.ts";
 import { filtersOf, isRemoved, searched, showsRemoved } from "../state/filters.ts";
 import { useLoad } from "../state/load.ts";
@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<Redirect>[] = [
   { name: "Target", sort: "target", class: "url", cell: (item) => <Long text={item.target} copy find={searched()} /> },
   { name: "Status", class: "tiny", cell: (item) => <span title={item.status}>{CODES[item.status]}</span> },
   { name: "Type", class: "short", cell: (item) => TYPE_NAMES[item.type] ?? item.type },
-  { name: "Tags", class: "tags", cell: (item) => item.tags.map((tag) => <Tag key={tag} tag={tag} />) },
+  { name: "Tags", class: "tags", isEmpty: (item) => !item.tags.length, cell: (item) => item.tags.map((tag) => <Tag key={tag} tag={tag} />) },
   { name: "Draft", class: "short", cell: (item) => <Sign change={item.change} /> },
 ];
 
@@ -61,10 +61,10 @@ function List(of: Of): JSX.Element {
   return (
     <>
       <div class="filters" role="search">
-        <Search key={`${of.namespace}/${of.project}`} label="Search source, target and note" />
-        <Select label="Type" value={value("type")} options={TYPES} onChange={(type) => ask({ type })} />
-        <Select label="Status" value={value("status")} options={STATUSES} onChange={(status) => ask({ status })} />
-        {!preview.value && <Select label="Change in the draft" value={value("change")} options={CHANGED} onChange={(change) => ask({ change })} />}
+        <Search key={`${of.namespace}/${of.project}`} label="Search source, target and note" ahead={ahead} />
+        <Select label="Type" value={value("type")} options={TYPES} onChange={(type) => askAhead(ahead, { type })} />
+        <Select label="Status" value={value("status")} options={STATUSES} onChange={(status) => askAhead(ahead, { status })} />
+        {!preview.value && <Select label="Change in the draft" value={value("change")} options={CHANGED} onChange={(change) => askAhead(ahead, { change })} />}
         {value("tag") && <Button onClick={() => ask({ tag: "" })}>Tag: {value("tag")} ×</Button>}
         {writes && !showsRemoved(query) && <Button onClick={() => keepPage({ replace: "1" })}>Replace …</Button>}
         {writes && <Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a redirect</Button>}
