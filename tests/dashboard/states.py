@@ -84,6 +84,7 @@ def _choose_all(page: Page) -> None:
 
 
 def _test_urls(page: Page) -> None:
+    page.get_by_label("In the state").select_option("published")
     page.get_by_label("Compare with").select_option("draft")
     page.get_by_label("URLs or paths").fill("/\n/nothing\nhttps://example.org/old")
     page.get_by_role("button", name="Test 3 URLs").click()
