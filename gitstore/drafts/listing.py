@@ -4,7 +4,7 @@ import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from hashlib import sha256
 from heapq import merge
 from itertools import accumulate, compress, islice
@@ -72,6 +72,7 @@ def _share(left: Cut, right: Cut, rest: int) -> Cut:
     return cut
 
 
+_MOST_WORDS = 8  # of a search
 _UNTOUCHED = "none"
 _TOUCHED = "any"
 _MERGED = 1_000  # items of a sorted list that are found by merging the files from their first items on
@@ -94,7 +95,7 @@ class DraftRecord:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A filter and sort: `text` in source, target or note (any case); exact `type`, `status`, `tag`; `change` or `none`.
+    """A filter and sort: each word of `text` in source, target or note (any case); exact `type`, `status`, `tag`; `change` or `none`.
 
     `identity` is the source or path of the records that are wanted: several only where a push brought duplicates.
     """
@@ -204,7 +205,8 @@ def _has_repeated(draft: DraftView, items: Sequence[DraftRecord]) -> bool:
 def _is_wanted(change: Change, query: Query) -> bool:
     record = change.new or change.old
     texts = (change.identity, getattr(record, "target", ""), record.note if record else "")
-    return query.change in {"", change.change} and any(query.text.casefold() in each.casefold() for each in texts)
+    found = (any(word in each.casefold() for each in texts) for word in words_of(query.text))
+    return query.change in {"", change.change} and all(found)
 
 
 def _change_of(draft: DraftView, item: DraftRecord) -> Change:
@@ -270,10 +272,20 @@ def _wanted(file: CompiledFile, query: Query) -> Flags | None:
     if not (query.text or query.type or query.status or query.tag):
         return None
     columns: Columns = file.segment.columns
-    found = columns.flags_containing(query.text.casefold()) if query.text else None
+    found = _containing_words(columns, query.text) if query.text else None
     found = intersect_flags(found, columns.flags_of_type(query.type) if query.type else None)
     found = intersect_flags(found, columns.flags_of_status(query.status) if query.status else None)
     return intersect_flags(found, columns.flags_tagged(query.tag) if query.tag else None)
+
+
+def _containing_words(columns: Columns, text: str) -> Flags | None:
+    """Select the records that contain each word of a text."""
+    return reduce(intersect_flags, (columns.flags_containing(word) for word in words_of(text)), None)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words that a search is for, in folded case; after some, the rest counts as one."""
+    return text.casefold().split(maxsplit=_MOST_WORDS - 1) or [text]
 
 
 def _identified(file: CompiledFile, identity: str) -> Flags:

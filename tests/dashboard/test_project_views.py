@@ -756,3 +756,18 @@ def test_conflicts_of_a_page_a_file_and_a_whole_rule_show_what_each_side_did(wor
     expect(page.get_by_role("heading", name="3 conflicts")).to_be_hidden()
     assert drafted(place) == {"/a": "/mine"}
     assert place.get("/draft")["conflicts"] == []
+
+
+def test_a_pasted_url_is_searched_for_by_its_path_and_words_by_themselves(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/old/product-1.html", "/old/product-2.html")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    search = page.get_by_role("searchbox")
+    search.fill("https://shop.example.com/old/product-2.html")
+    page.get_by_role("link", name="Search for /old/product-2.html").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(search).to_have_value("/old/product-2.html")
+    search.fill("html product-1")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.locator("tbody mark")).to_have_text(["html"])

@@ -60,11 +60,13 @@ export function brief(name: string): string {
   return reveal(letters.length > 60 ? `${letters.slice(0, 40).join("")}…${letters.slice(-16).join("")}` : name);
 }
 
-/** Split a text around what is searched for, so that it is seen where its middle is shortened: before, found, after, end; null if it is not in it. */
+/** Split a text around what is searched for, or around the first word of it that it has, so that it is seen where its middle is shortened: before, found, after, end; null if it is not in it. */
 export function splitFound(text: string, find: string): [before: string, found: string, after: string, end: string] | null {
-  const at = find && text.toLowerCase().indexOf(find.toLowerCase());
-  if (at === "" || at < 0) return null;
-  const [before, found, rest] = [text.slice(0, at), text.slice(at, at + find.length), text.slice(at + find.length)];
+  const lower = text.toLowerCase();
+  const word = [find, ...find.split(/\s+/)].find((each) => each && lower.includes(each.toLowerCase())) ?? "";
+  if (!word) return null;
+  const at = lower.indexOf(word.toLowerCase());
+  const [before, found, rest] = [text.slice(0, at), text.slice(at, at + word.length), text.slice(at + word.length)];
   const [after, end] = splitEnd(rest);
   const letters = Array.from(before);
   return [letters.length > 24 && text.length > 32 ? `…${letters.slice(-8).join("")}` : before, found, after, end];

@@ -40,6 +40,11 @@ export function Tag({ tag }: { tag: string }): JSX.Element {
   return <a class="badge" href={withQuery(place.value, { tag, edit: "", replace: "" })}>{tag}</a>;
 }
 
+/** Return the path of a pasted URL, which rules have without their site; empty for any other text. */
+function pathOf(text: string): string {
+  return /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text).pathname : "";
+}
+
 export default function Redirects({ params }: ViewProps): JSX.Element {
   const of = ofView(params);
   return <List key={keyOf(of)} {...of} />;
@@ -79,7 +84,9 @@ function List(of: Of): JSX.Element {
           <ExportLinks of={of} kind="redirect" query={query} />
         </>
         : filtered
-          ? <Empty title="No redirect fits"><p>Change the search, or <a href={viewPath(of)}>show all redirects</a>.</p></Empty>
+          ? <Empty title="No redirect fits">
+            {pathOf(value("q")) && <p><a href={withQuery(place.value, { q: pathOf(value("q")) })}>Search for {pathOf(value("q"))}</a>, or <a href={viewPath(of, "test", { url: value("q") })}>test what this URL gets</a>.</p>}
+            <p>Change the search, or <a href={viewPath(of)}>show all redirects</a>.</p></Empty>
           : <Empty title="No redirects yet"><p>{preview.value ? "Write one into a file of the folder, and save it." : "Add one here, import a file, or push to the repository."}</p></Empty>)}
       {value("edit") && <RedirectEditor of={of} name={value("edit")} known={edited} show={(saved) => found.show((list) => ({ ...list, items: list.items.map((each) => (each.id === saved.id ? saved : each)) }))} />}
       {value("replace") && <ReplaceDialog of={of} kind="redirect" choosing={choosing} query={query} close={() => keepPage({ replace: "" })} />}

@@ -13,8 +13,9 @@ from gitstore.compiled.segments.changes import changes_between
 from gitstore.compiled.segments.segment import Segment, dump_segment, load_segment
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.draft_changes import draft_changes
-from gitstore.drafts.listing import SORTS, DraftRecord, DraftView, Query, Span, list_items, rank_window
+from gitstore.drafts.listing import SORTS, DraftRecord, DraftView, Query, Span, list_changes, list_items, rank_window
 from gitstore.yamlfiles.dump import new_file
+from tests.gitstore.fixtures import redirect
 from tests.gitstore.folders import Folder
 
 WORDS = ("a", "A", "ß", "SS", "É", "é", "İ", "Σ", "ς", "0")
@@ -37,7 +38,7 @@ states = st.fixed_dictionaries(
 )
 queries = st.builds(
     Query,
-    text=st.just("") | words | st.just("\n"),
+    text=st.just("") | words | st.just("\n") | st.lists(words, min_size=2, max_size=3).map(" ".join),
     type=st.sampled_from(("", "BASIC", "REGEX")),
     status=st.sampled_from(("", "FOUND", "MOVED_PERMANENT")),
     tag=st.sampled_from(("", "x", "X", "z")),
@@ -84,6 +85,24 @@ def test_list_is_what_a_look_at_every_record_gives(
     assert (list(found.items), found.total) == (expected[offset : offset + limit], len(expected))
 
 
+def test_each_word_of_a_search_is_looked_for_by_itself() -> None:
+    """In any field, in any order; a change too, and what follows the first words counts as one."""
+    records = [redirect("/item-1", "/shoes", note="for Spring"), redirect("/item-2", "/spring"), redirect("/other")]
+    working = Folder({"redirects.yaml": new_file(Kind.REDIRECTS, records, "flow")}).snapshot
+    draft = DraftView(Kind.REDIRECTS, None, working, draft_changes(Kind.REDIRECTS, None, working))
+    expected = {
+        "item spring": ["/item-1", "/item-2"],
+        "SPRING shoes": ["/item-1"],
+        "item other": [],
+        "  other ": ["/other"],
+        "i t e m 1 - s for spring": ["/item-1"],
+        "i t e m 1 - s spring for": [],
+    }
+    for text, sources in expected.items():
+        assert [item.placed.record.identity for item in list_items(draft, Query(text), Span(0, 9)).items] == sources
+        assert [each.identity for each in list_changes(draft, Span(0, 9), Query(text)).changes] == sources
+
+
 @given(states)
 def test_project_without_a_past_is_all_new(state: dict[Kind, list[Record]]) -> None:
     """Every record is added."""
@@ -127,8 +146,9 @@ def naive(snapshot: Snapshot, kind: Kind, changes: Sequence[Change], query: Quer
 def _is_wanted(item: DraftRecord, query: Query) -> bool:
     record = item.placed.record
     target = record.target if isinstance(record, Redirect) else ""
+    text = f"{record.identity}\n{target}\n{record.note}".casefold()
     return (
-        query.text.casefold() in f"{record.identity}\n{target}\n{record.note}".casefold()
+        all(word in text for word in query.text.casefold().split() or [query.text])
         and query.type in {"", record.type.value}
         and query.status in {"", getattr(record, "status", "")}
         and (not query.tag or query.tag in record.tags)
