@@ -77,7 +77,8 @@ def read_table(lines: Iterator[tuple[int, bytes]], delimiter: str, max_bytes: in
             if source.is_over:
                 yield TableRow(source.first, (), "unclosed_quote")
                 return
-            yield TableRow(source.first, (), "too_long" if source.is_cut else "bad_quote")
+            for line in source.lines:
+                yield TableRow(line, (), "too_long" if source.is_cut else "bad_quote")
             continue
         if source.is_cut:
             yield TableRow(source.first, (), "too_long")
@@ -95,24 +96,27 @@ class _Lines:
 
     def begin_row(self) -> None:
         """Begin another row."""
-        self.first = 0
-        self._taken = 0
+        self.lines: list[int] = []
         self._bytes = 0
         self.is_cut = False  # a line was too long
         self.is_over = False  # the row did not end where it had to
+
+    @property
+    def first(self) -> int:
+        """The first line of the row."""
+        return self.lines[0]
 
     def __iter__(self) -> "_Lines":
         return self
 
     def __next__(self) -> str:
-        is_full = self._taken == MAX_RECORD_LINES or self._bytes > self._max_bytes
+        is_full = len(self.lines) == MAX_RECORD_LINES or self._bytes > self._max_bytes
         found = None if is_full else next(self._lines, None)
         if found is None:
-            self.is_over = self._taken > 0
+            self.is_over = bool(self.lines)
             raise StopIteration
         line, raw = found
-        self.first = self.first or line
-        self._taken += 1
+        self.lines.append(line)
         self._bytes += len(raw)
         self.is_cut = self.is_cut or len(raw) > self._max_bytes
         return raw.decode(errors="surrogateescape") + "\n"

@@ -20,7 +20,8 @@ from gitstore.compiled.segments.columns import Flags
 from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 from gitstore.layout import BlobId
 
-_CACHED_PAIRS = 5_000  # compared pairs of files: 1 kB each, of 500 rules
+_CACHED_BYTES = 5_000_000  # of compared pairs of files: 1 kB each, of 500 rules
+_BYTES_PER_PAIR = 100  # beside those
 _FEW_FILES = 32  # that moved since an earlier state, which is followed then
 _FEW_IDS = 16  # that are looked up one by one faster than in all files
 _CODES: Mapping[str, int] = {ChangeType.ADDED: 1, ChangeType.CHANGED: 2}
@@ -97,7 +98,9 @@ class _Pair(NamedTuple):
     is_unique: bool
 
 
-_compared: LruCache[tuple[BlobId, BlobId], _Pair] = LruCache(_CACHED_PAIRS)
+_compared: LruCache[tuple[BlobId, BlobId], _Pair] = LruCache(
+    _CACHED_BYTES, lambda pair: _BYTES_PER_PAIR + len(pair.codes) + len(pair.removed)
+)
 
 
 class _Touched:
@@ -161,7 +164,7 @@ class _Side:
                 flags = bytearray(len(file.segment))
                 for place in last.values():
                     flags[place] = 1
-                found.append((file.path, (_whole(file), bytes(flags))))
+                found.append((file.path, (file, bytes(flags))))
                 left -= here
         return reversed(found)
 
@@ -205,14 +208,12 @@ def _compare_states(kind: Kind, base: Snapshot | None, working: Snapshot) -> Dra
     if not is_unique or not touched.are_in_one_place(kind, base, working):
         return _compare_contents_of(kind, (base, working), differing, touched)
     codes = {path: pairs[path].codes for path in after.files}
-    lost = {
-        path: (_whole(file), pairs[path].removed) for path, file in before.files.items() if any(pairs[path].removed)
-    }
+    lost = {path: (file, pairs[path].removed) for path, file in before.files.items() if any(pairs[path].removed)}
     return _plain(kind, codes, lost, base, working)
 
 
 def _follow(kind: Kind, base: Snapshot | None, working: Snapshot, last: DraftChanges) -> DraftChanges | None:
-    """Compare what moved since an earlier working state; None if that is much, or the base, or its ids do not say it."""
+    """Compare what moved since an earlier working state; None if many files or the base moved, or an id is in several places."""
     if not (base and last.base and last.working) or _moved(kind, base, last.base):
         return None
     old_files, new_files = (
@@ -238,7 +239,7 @@ def _follow(kind: Kind, base: Snapshot | None, working: Snapshot, last: DraftCha
         if new:
             codes[path] = pair.codes
         if old and any(pair.removed):
-            lost[path] = _whole(old), pair.removed
+            lost[path] = old, pair.removed
     if len(entered) > _FEW_IDS or not entered.are_in_one_place(kind, base, working):
         return None
     return _plain(kind, codes, dict(sorted(lost.items())), base, working)
@@ -317,10 +318,6 @@ def _compare(before: _Side, old: CompiledFile | None, after: _Side, new: Compile
     )
     removed = bytes(number not in found for number in old_ids)
     return _Pair(codes, removed, len(known) + len(found) == len(old_ids) + len(new_ids))
-
-
-def _whole(file: CompiledFile) -> CompiledFile:
-    return file._replace(segment=file.segment.whole)
 
 
 def _names_bodies(file: CompiledFile) -> bool:

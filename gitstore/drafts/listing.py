@@ -76,7 +76,7 @@ _MOST_WORDS = 8  # of a search
 _UNTOUCHED = "none"
 _TOUCHED = "any"
 _MERGED = 1_000  # items of a sorted list that are found by merging the files from their first items on
-_SHAPE = "2"  # a part of every window's etag: change it when an item gets other fields
+_SHAPE = "3"  # a part of every window's etag: change it when an item gets other fields, or a query finds others
 SORTS = ("file", "source", "target", "-source", "-target")
 
 
@@ -285,7 +285,7 @@ def _containing_words(columns: Columns, text: str) -> Flags | None:
 
 def words_of(text: str) -> list[str]:
     """Return the words that a search is for, in folded case; after some, the rest counts as one."""
-    return text.casefold().split(maxsplit=_MOST_WORDS - 1) or [text]
+    return text.casefold().strip().split(maxsplit=_MOST_WORDS - 1) or [text]
 
 
 def _identified(file: CompiledFile, identity: str) -> Flags:

@@ -33,9 +33,9 @@ _OURS = (
     HIGHEST_NUMBER,
 )
 _RESERVED = (*_OURS, DECISION_TRAILER)
-# A project and its number, at most 15 digits, which every JSON reader can hold exactly.
-_ACCOUNT = "@waypost.invalid>"  # the end of the address that an account has in commits
+_ACCOUNT = re.compile(r" <[^<>]*@waypost\.invalid>")  # the address that an account has in commits
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+# A project and its number, at most 15 digits, which every JSON reader can hold exactly.
 _HIGHEST_NUMBER = re.compile(r"(?:^|, )([A-Za-z0-9_-]{1,50}) ([1-9][0-9]{0,14})(?=, |$)")
 
 
@@ -89,8 +89,8 @@ def signature(author: Author) -> str:
 
 
 def searched_person(signed: str) -> str:
-    """Return what a person is found by: name and address, or the name alone where the address is that of an account here."""
-    return signed.partition(" <")[0] if signed.endswith(_ACCOUNT) else signed
+    """Return what people are found by: name and address, or the name alone where the address is that of an account here."""
+    return _ACCOUNT.sub("", signed)
 
 
 def dump_highest_numbers(numbers: Mapping[str, int]) -> dict[str, tuple[str, ...]]:

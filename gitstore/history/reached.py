@@ -285,7 +285,10 @@ def _best(reached: set[CommitId], tail: _Tail) -> CommitId | None:
 
 
 def _tails(repository: Repository, release: CommitId) -> Iterator[tuple[_Tail, int]]:
-    """Yield longer and longer ends of the record up to release, each with the number of commits to follow."""
+    """Yield longer and longer ends of the record up to release, each with the number of commits to follow.
+
+    Where the record is short, nothing longer comes: a draft is followed as far as in the longest end.
+    """
     for entries, most in _STEPS:
         found, is_whole = _read(repository.path / REACHED_FILE, entries)
         tail = _up_to(repository, found, release)

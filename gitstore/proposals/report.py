@@ -46,7 +46,7 @@ class ProjectReport:
     """The part of a proposal in one project, compared with its base; the conflicts are with release.
 
     `counts` is None where a changed file cannot be read: its rules would be counted as removed. `subjects` are those of the
-    first problems, where they were looked for.
+    first problems, where they were looked for. Where it is not mergeable, the problems may be those of release.
     """
 
     name: str
@@ -57,6 +57,7 @@ class ProjectReport:
     conflicts: Sequence[dict[str, object]]
     review_subject: ReviewSubject
     subjects: Sequence[Subject | None] = ()
+    is_mergeable: bool = True
 
 
 class ProposedCommit(NamedTuple):
@@ -113,7 +114,7 @@ def report_proposal(compiler: Compiler, proposal: Proposal) -> ProposalReport:
 
 def with_subjects(compiler: Compiler, proposal: Proposal, report: ProjectReport) -> ProjectReport:
     """Return the report on a project with the subjects of its first problems."""
-    problems = report.problems[:MOST_PROBLEMS]
+    problems = report.problems[:MOST_PROBLEMS] if report.is_mergeable else ()
     tree = project_tree(compiler.repository, proposal.head, report.name) if problems and proposal.head else None
     return replace(report, subjects=find_subjects(compiler.snapshot(report.name, tree), problems)) if tree else report
 
@@ -168,7 +169,14 @@ def _report_project(compiler: Compiler, name: str, ends: Ends, merge: ProposalMe
     if failure:
         problems = list(failure.problems)
     return ProjectReport(
-        name, _change_of(base, head), counts, files, problems, conflicts, replace(subject, owners=owners)
+        name,
+        _change_of(base, head),
+        counts,
+        files,
+        problems,
+        conflicts,
+        replace(subject, owners=owners),
+        is_mergeable=failure is None,
     )
 
 

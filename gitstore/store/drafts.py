@@ -80,7 +80,10 @@ _TRIES_WITHOUT_LOCK = 2
 
 @dataclass(frozen=True, slots=True)
 class DraftReport:
-    """The report on a draft before it is published: its changes, problems, conflicts and review subject."""
+    """The report on a draft before it is published: its changes, problems, conflicts and review subject.
+
+    Where it is not mergeable, the problems may be those of release.
+    """
 
     state: DraftState
     counts: Mapping[Kind, Counts]
@@ -88,6 +91,7 @@ class DraftReport:
     conflicts: Sequence[dict[str, object]]
     review_subject: ReviewSubject
     files: Sequence[FileChange]
+    is_mergeable: bool = True
 
 
 class _Compared(NamedTuple):
@@ -166,7 +170,7 @@ class Drafts(Component):
             try:
                 merged = merge_draft(compiler, state)
             except Invalid as ex:
-                return DraftReport(state, counts, ex.problems, (), under_review, files)
+                return DraftReport(state, counts, ex.problems, (), under_review, files, is_mergeable=False)
         over_budget = find_budget_problems(before, working, compiler.limits)
         conflicts = FileTexts(compiler.repository).add(state.name.project, merged.conflicts)
         in_files_only = bool(conflicts or over_budget)

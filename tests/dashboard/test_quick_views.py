@@ -210,3 +210,27 @@ def test_the_changes_of_a_draft_are_read_while_the_pointer_is_on_their_tab(world
     with held(page, re.compile(r"/draft/changes\?")):
         tab(page, "Draft")
         expect(page.locator(".change")).to_have_count(1)
+
+
+def test_a_discarded_change_is_put_back_though_it_could_not_be_read_ahead(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    [item] = place.get("/draft/redirects")["items"]
+    record = f"/draft/redirects/{item['id']}"
+    place.ask("PATCH", record, 200, json={"target": "/mine"})
+    place.add("/b")
+    page = new_page(offline=True)
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    expect(page.locator(".change")).to_have_count(2)
+    page.wait_for_load_state("networkidle")
+    discard = page.get_by_role("button", name="Discard the change of /a")
+    early = list[Route]()
+    page.route(re.compile(record), lambda route: early.append(route), times=1)  # noqa: PLW0108 - Playwright cannot wrap a builtin
+    discard.hover()
+    wait_until(lambda: page.evaluate("1") and early, PATIENCE, "the read while the pointer is there")
+    discard.click()
+    early[0].abort("internetdisconnected")
+    expect(page.locator(".change")).to_have_count(1)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".change")).to_have_count(2)
+    assert place.get(record)["target"] == "/mine"

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,6 +93,28 @@ def test_changes_that_follow_the_states_of_a_draft_are_those_of_a_naive_walk(
             base = snapshots[first] if working is not snapshots[-1] else snapshots[first + 1]
             last = draft_changes(kind, base, working, last)
             _check_changes(kind, base, working, last, naive_changes(kind, base, working))
+
+
+def test_after_an_edit_only_its_file_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With rules changed, removed and added, as long as their ids are nowhere else."""
+    files = {f"redirects/{number}.yaml": _flow(f"/{number}", f"/{number}/b") for number in range(9)}
+    base = Folder(files).snapshot
+    states = [
+        {**files, "redirects/0.yaml": _flow("/0", "/0/new")},
+        {**files, "redirects/0.yaml": _flow("/0"), "redirects/1.yaml": _flow("/1", target="/other")},
+        {**files, "redirects/9.yaml": _flow("/9")},
+        files,
+    ]
+    last = draft_changes(Kind.REDIRECTS, base, base)
+    monkeypatch.setattr("gitstore.drafts.draft_changes._compare_states", None)
+    for state in states:
+        working = Folder(state).snapshot
+        last = draft_changes(Kind.REDIRECTS, base, working, last)
+        _check_changes(Kind.REDIRECTS, base, working, last, naive_changes(Kind.REDIRECTS, base, working))
+
+
+def _flow(*sources: str, target: str = "/x") -> bytes:
+    return new_file(Kind.REDIRECTS, [redirect(source, target) for source in sources], "flow")
 
 
 def _check_changes(

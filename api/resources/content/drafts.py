@@ -82,7 +82,7 @@ class DraftResource:
         review = await run_in_thread(self._reviews.find_review, key, report.review_subject, caller)
         pull = await run_in_thread(self._pulls.find, namespace, name)
         readable, problems = readable_kinds(req, namespace, project), _first_problems(report.problems)
-        find, tree = self._store.revisions.subjects, report.state.tree
+        find, tree = self._store.revisions.subjects, report.state.tree if report.is_mergeable else None
         subjects = await run_in_thread(find, namespace, project, tree, problems) if problems and tree else ()
         resp.media = {
             **json_views.draft(name.draft, report),

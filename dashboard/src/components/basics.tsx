@@ -150,7 +150,6 @@ export function Failure({ error, retry }: { error: Error; retry?: () => void }):
   );
 }
 
-/** The views of one thing, as links. */
 /** A tab; `ahead` reads what it shows, while the pointer or the focus is on it. */
 interface Tab {
   href: string;
@@ -159,6 +158,7 @@ interface Tab {
   ahead?: (() => void) | undefined;
 }
 
+/** The views of one thing, as links. */
 export function Tabs({ items, label }: { items: readonly Tab[]; label: string }): JSX.Element {
   const nav = useRef<HTMLElement>(null);
   const current = items.find((each) => each.current)?.href;

@@ -154,10 +154,10 @@ export function Pages({ total, ahead }: { total: number; ahead?: Ahead }): JSX.E
   );
 }
 
-/** Change some of the query, and read what it asks for before it is drawn. */
-export function askAhead(ahead: Ahead, changes: Record<string, string>, replace = false): void {
+/** Change some of the query, and read what it asks for before it is drawn. What is typed is not: the next letter gives that up. */
+export function askAhead(ahead: Ahead, changes: Record<string, string>): void {
   ahead(new URL(withQuery(place.value, changes), location.href).searchParams);
-  ask(changes, replace);
+  ask(changes);
 }
 
 /** As a limit: all items, of lists to choose from. */
@@ -198,7 +198,7 @@ export function Paged<T>({ items, children }: PagedProps<T>): JSX.Element {
 }
 
 /** A search box whose text is in the address, asked for after a short pause in typing. */
-export function Search({ label, ahead }: { label: string; ahead?: Ahead }): JSX.Element {
+export function Search({ label }: { label: string }): JSX.Element {
   const box = useRef<HTMLInputElement>(null);
   const timer = useRef(0);
   const asked = place.value.query.get("q") ?? "";
@@ -206,8 +206,7 @@ export function Search({ label, ahead }: { label: string; ahead?: Ahead }): JSX.
     clearTimeout(timer.current);
     timer.current = window.setTimeout(() => {
       timer.current = 0;
-      if (ahead) askAhead(ahead, { q: text }, true);
-      else ask({ q: text }, true);
+      ask({ q: text }, true);
     }, 150);
   };
   useEffect(() => () => clearTimeout(timer.current), []);

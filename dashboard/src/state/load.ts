@@ -14,7 +14,7 @@ export interface Loaded<T> {
   reload: () => void;
   /** Show what is known to be so by now; the next answer replaces it. */
   show: (change: (data: T) => T) => void;
-  /** Wait until something is shown that was read for this key, and nothing newer is being read; null for a fault. */
+  /** Wait until the read that runs has ended or is given up; returns what is shown then. */
   shown: () => Promise<T | null>;
 }
 

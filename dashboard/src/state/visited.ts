@@ -16,7 +16,7 @@ const isOf = (namespace: string, name: string) => (each: Visit): boolean => each
 export function visited(): readonly Visit[] {
   try {
     const kept: unknown = JSON.parse(localStorage.getItem(keyOf(me.peek()?.id)) ?? "[]");
-    return Array.isArray(kept) ? kept as Visit[] : [];
+    return Array.isArray(kept) ? kept.filter((each: Partial<Visit> | null): each is Visit => Boolean(each?.namespace && each.name)) : [];
   } catch {
     return []; // not what was written here
   }
@@ -25,7 +25,11 @@ export function visited(): readonly Visit[] {
 /** Note a visit; or that there is nothing to visit, where it has no title. */
 export function noteVisit(namespace: string, name: string, title: string | null): void {
   const others = visited().filter((each) => !isOf(namespace, name)(each));
-  localStorage.setItem(keyOf(me.peek()?.id), JSON.stringify(title === null ? others : [{ namespace, name, title }, ...others].slice(0, MOST)));
+  try {
+    localStorage.setItem(keyOf(me.peek()?.id), JSON.stringify(title === null ? others : [{ namespace, name, title }, ...others].slice(0, MOST)));
+  } catch {
+    // A browser that is full, or keeps nothing: the palette lists other projects.
+  }
 }
 
 /** Forget where a person was. */

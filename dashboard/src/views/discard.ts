@@ -28,7 +28,9 @@ export function readBeforeDiscard(of: Of, head: string, change: Change): void {
   const name = earlyName(head, change);
   if (change.change === "removed" || early.has(name)) return;
   early.clear();
-  early.set(name, read(of, change).catch(() => { early.delete(name); return null; }));
+  const found = read(of, change);
+  found.catch(() => early.delete(name)); // it is read again
+  early.set(name, found);
 }
 
 const earlyName = (head: string, { kind, id }: Change): string => `${head} ${kind} ${id}`;
@@ -42,7 +44,7 @@ interface Done {
 /** Discard changes of the draft at `head`. */
 export async function discardChanges(of: Of, draft: string, head: string, changes: readonly Change[]): Promise<Done> {
   const many = changes.length > MOST_UNDONE;
-  const before = many ? [] : await Promise.all(changes.map(async (each) => (each.change === "removed" ? null : early.get(earlyName(head, each)) ?? read(of, each))));
+  const before = many ? [] : await Promise.all(changes.map(async (each) => (each.change === "removed" ? null : early.get(earlyName(head, each))?.catch(() => read(of, each)) ?? read(of, each))));
   const { head: now } = await post(`${P}/draft/revert`, { path: of, query: { draft }, body: { ids: changes.map((each) => each.id), head } });
   noteStep(head, now);
   if (many) return { head: now, undo: undefined };

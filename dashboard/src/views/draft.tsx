@@ -62,7 +62,7 @@ function Body({ of }: { of: Of }): JSX.Element {
     <>
       {failure}
       {head
-        ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} lose={(changes, now) => diff.show((list) => ({ ...without(list, changes), head: now }))} effects={effects.data} thread={thread} earlier={() => setMost(most + MOST_REMARKS)} publish={setPublishing} />
+        ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} lose={(changes, now) => diff.show((list) => without(list, changes, now))} effects={effects.data} thread={thread} earlier={() => setMost(most + MOST_REMARKS)} publish={setPublishing} />
         : <Empty title="No draft is open"><p>What you change in the <a href={viewPath(of)}>redirects</a> or <a href={viewPath(of, "pages")}>pages</a> begins one.</p></Empty>}
       {!head && <Fixes of={of} draft={draft} head={null} />}
       {publishing && <PublishDialog of={of} draft={draft} {...publishing} now={now} ended={!head} close={() => setPublishing(null)} />}
@@ -81,14 +81,16 @@ function useLate(begun: boolean, ms: number): boolean {
   return late || (begun && ms === 0);
 }
 
-/** Return the list without changes that are discarded, until it is read again; of the last ones of a page, that one waits. */
-function without(list: Diff, changes: readonly Change[]): Diff {
-  const items = list.items.filter((each) => !changes.some(({ kind, id }) => kind === each.kind && id === each.id));
-  const gone = countsOf(changes);
+/** Return the list without changes that are discarded, at the commit that did it, until it is read again; where all of a page are, it waits for that. */
+function without(list: Diff, changes: readonly Change[], head: string): Diff {
+  const isGone = (each: Change): boolean => changes.some(({ kind, id }) => kind === each.kind && id === each.id);
+  const items = list.items.filter((each) => !isGone(each));
+  const lost = list.items.filter(isGone); // an event may have been quicker
+  const gone = countsOf(lost);
   const less = (kind: "redirects" | "pages"): Diff["counts"]["redirects"] => ({
     added: list.counts[kind].added - gone[kind].added, changed: list.counts[kind].changed - gone[kind].changed, removed: list.counts[kind].removed - gone[kind].removed,
   });
-  return items.length ? { ...list, items, total: list.total - changes.length, counts: { redirects: less("redirects"), pages: less("pages") } } : list;
+  return items.length && lost.length ? { ...list, head, items, total: list.total - lost.length, counts: { redirects: less("redirects"), pages: less("pages") } } : list;
 }
 
 /** The number of all changes, whatever the list is filtered by. */
@@ -194,11 +196,11 @@ function Open({ of, draft, head, state, diff, lose, effects, thread, earlier, pu
         return `${plural(result.settled, "conflict")} resolved; ${result.conflicts.length || "none"} left.`;
       }} />}
       {conflicts.length > 0 && <p class="notice">The rules are checked again once the conflicts are resolved. Until then only what is wrong with single rules and files is listed.</p>}
-      <Problems of={of} items={problems} total={state?.problemsTotal ?? 0} impact={effects?.impact} fix={(finding) => <FixFinding of={of} draft={draft} head={head} finding={finding} />} />
+      <Problems of={of} items={problems} total={state?.problemsTotal ?? 0} impact={effects?.impact} fix={(finding) => <FixFinding of={of} draft={draft} head={state?.head ?? head} finding={finding} />} />
       <div class="columns">
         <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>
           {(sizeOf(diff) > FEW || Object.keys(changeFilters(place.value.query)).length > 0) && <div class="filters" role="search">
-            <Search label="Search source, target and note" ahead={(next) => readChangesAhead(of, next)} />
+            <Search label="Search source, target and note" />
             <Select label="Kind of change" value={changeFilters(place.value.query).change ?? ""} options={CHANGED} onChange={(change) => ask({ change })} /></div>}
           {diff.total === 0 ? sizeOf(diff) > 0 ? <Empty title="No change matches"><p><a href={withQuery(place.value, { q: "", change: "" })}>Show all {plural(sizeOf(diff), "change")}</a></p></Empty> : <Empty title="No rule differs from what is published" /> : <>
             <ul class="changes">

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiFault, get } from "../api/client.ts";
-import { listen, RESUMED } from "../api/events.ts";
+import { listen, lostSince, RESUMED } from "../api/events.ts";
 import { me } from "../api/session.ts";
 import { Button, Time } from "../components/basics.tsx";
 import { tellChanged } from "../state/changes.ts";
@@ -32,11 +32,11 @@ interface Attempts<T> {
 export function useTheirs<T extends { id: string; etag: string; change: string | null }>(of: Of, item: T | null, read: (id: string) => Promise<T>): Attempts<T> {
   const [{ theirs, by }, setMet] = useState<{ theirs: Met<T> | null; by: By | null }>({ theirs: null, by: null });
   const shown = useRef(theirs);
-  /** Show it with who has changed the draft last: that is them while it is new, and not once it was shown. */
-  const meet = async (found: Met<T> | null): Promise<void> => {
+  /** Show it with who has changed the draft last: that is them while it is new and each edit is `told`, and not once it was shown. */
+  const meet = async (found: Met<T> | null, told: boolean): Promise<void> => {
     const isNew = found && etagOf(found) !== etagOf(shown.current);
     shown.current = found;
-    const changed = isNew ? await readBy(of) : null;
+    const changed = isNew && told ? await readBy(of) : null;
     if (shown.current === found) setMet((before) => ({ theirs: found, by: isNew || !found ? changed : before.by }));
   };
   // While something is done here, what happens to the record is that; once it is done, the form closes.
@@ -44,7 +44,7 @@ export function useTheirs<T extends { id: string; etag: string; change: string |
   useEffect(() => listen((event) => {
     if (!item || doing.current || !(event.type === RESUMED || isAboutDraft(of)(event))) return;
     readMet(() => read(item.id)).then((found) => {
-      if (!doing.current) return meet(etagOf(found) === item.etag ? null : found);
+      if (!doing.current) return meet(etagOf(found) === item.etag ? null : found, event.type !== RESUMED);
     }).catch(() => undefined); // it is reported at saving
   }), []);
   const attempt = async <A,>({ id }: T, work: () => Promise<A>): Promise<A | undefined> => {
@@ -54,7 +54,7 @@ export function useTheirs<T extends { id: string; etag: string; change: string |
     } catch (ex) {
       doing.current = false;
       const found = await readTheirs(ex, () => read(id));
-      await meet(found);
+      await meet(found, lostSince.peek() === 0);
       tellChanged();
       return undefined;
     }

@@ -10,6 +10,7 @@ from functools import cached_property
 from posixpath import dirname, join, normpath
 from typing import NamedTuple, Protocol, cast
 
+from content.cache import LruCache
 from content.checks.expectations import Expectation
 from content.checks.pattern_budget import CostlyRule
 from content.checks.xml_content import xml_problems
@@ -230,18 +231,12 @@ def take_snapshot(
     return _Reader(project, files, source, segments).read(tree)
 
 
-_MOST_CHECKED = 1_000
-_checked: dict[tuple[BlobId, str], list[Problem]] = {}  # the files of content that this process has checked as XML
+_checked: LruCache[tuple[BlobId, str], list[Problem]] = LruCache(10_000)  # files of content, checked as XML
 
 
 def _find_malformed(blob: BlobId, content: str, file: str) -> list[Problem]:
     """Return the problems of a file of content as XML; only a blob that was not checked lately is parsed."""
-    found = _checked.get((blob, file))
-    if found is None:
-        if len(_checked) >= _MOST_CHECKED:
-            _checked.clear()
-        found = _checked[blob, file] = xml_problems(content, file)
-    return found
+    return _checked.get((blob, file), lambda: xml_problems(content, file))
 
 
 class _Reader:

@@ -101,6 +101,15 @@ def test_a_quote_that_is_not_closed_ends_the_file_with_words() -> None:
     assert plan_import({}, rows, overwrite=False).is_unreadable
 
 
+def test_each_line_that_a_stray_quote_takes_is_named() -> None:
+    """So none of them is left out of an import without a word."""
+    rows = list(read_rows(b'source,target\n/a,"/b\n/c,/d\n/e,"/f"\n/g,/h\n'))
+    assert [(row.line, [each.code for each in row.problems]) for row in rows[:3]] == [
+        (line, ["bad_quote"]) for line in (2, 3, 4)
+    ]
+    assert [row.fields.source for row in rows if row.fields] == ["/g"]
+
+
 def test_memory_stays_small_whatever_a_table_holds() -> None:
     tracemalloc.start()
     try:

@@ -105,7 +105,7 @@ function Form({ user, roles, done }: FormProps): JSX.Element {
         <Refusal text={call.faults.text} />
         {!user && <Field label="User name" name="username" required value={values.username} onInput={(username) => set({ username })} problem={fields["username"]} autocomplete="off" />}
         <Field label={user ? "New password" : "Password"} name="password" type="password" autocomplete="new-password" required={!user} value={values.password} onInput={(password) => set({ password })} problem={fields["password"]} help={user ? "Empty: it stays." : "At least 8 characters. The person can change it in the settings."} />
-        {!user && <Generated use={(password) => set({ password })} />}
+        {!user && <Generated password={values.password} use={(password) => set({ password })} />}
         <div class="two"><Field label="First name" name="firstname" value={values.firstname} onInput={(firstname) => set({ firstname })} problem={fields["firstname"]} />
           <Field label="Last name" name="lastname" value={values.lastname} onInput={(lastname) => set({ lastname })} problem={fields["lastname"]} /></div>
         {roles.error && <Failure error={roles.error} retry={roles.reload} />}
@@ -219,7 +219,7 @@ function makePassword(): string {
 }
 
 /** A password that nobody has to invent, shown while the form is open. */
-function Generated({ use }: { use: (password: string) => void }): JSX.Element {
+function Generated({ password: now, use }: { password: string; use: (password: string) => void }): JSX.Element {
   const [made, setMade] = useState("");
   const make = (): void => {
     const password = makePassword();
@@ -229,7 +229,7 @@ function Generated({ use }: { use: (password: string) => void }): JSX.Element {
   return (
     <>
       <p class="actions"><Button onClick={make}>Generate a password</Button></p>
-      {made && <><p class="secret"><code>{made}</code><Copy text={made} label="Copy the password" /></p>
+      {made && made === now && <><p class="secret"><code>{made}</code><Copy text={made} label="Copy the password" /></p>
         <p class="help" role="status">It is shown until the account is added, and never again: give it to the person.</p></>}
     </>
   );
