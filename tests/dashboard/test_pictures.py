@@ -160,6 +160,7 @@ def test_pictures_show_every_view_in_full_width(
         page.wait_for_load_state("networkidle")
         if name == "tester":
             page.get_by_label("URLs or paths").fill("/sale\n/p/42\n/lamps/2020\n/nothing")
+            page.get_by_label("In the state").select_option("published")
             page.get_by_label("Compare with").select_option("draft")
             page.get_by_role("button", name="Test 4 URLs").click()
             page.get_by_text("1 answer differs").wait_for()
