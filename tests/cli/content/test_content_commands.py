@@ -99,7 +99,7 @@ def test_invalid_rows_can_be_left_out() -> None:
 
 @pytest.mark.usefixtures("shop")
 def test_a_file_that_is_no_table_is_not_imported_whatever_is_to_be_left_out() -> None:
-    outcome = invoke("import", "acme", "shop", "-", "--skip-errors", "--publish", stdin=b"source,target\n/a,/b\n")
+    outcome = invoke("import", "acme", "shop", "-", "--skip-errors", "--publish", stdin=b"from,to\n/a,/b\n")
     assert outcome.code == 1
     assert "-:1:1: error: the first line must be the header" in outcome.out
     assert outcome.err == "Nothing was imported. Fix the errors above.\n"
