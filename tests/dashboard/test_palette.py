@@ -16,6 +16,7 @@ Opens = Callable[..., Page]
 def visit(page: Page, place: Place) -> None:
     page.goto(view(place))
     expect(page.get_by_text("No redirects yet").or_(page.locator("tbody tr").first)).to_be_visible()
+    page.wait_for_function(f"Object.values(localStorage).some((each) => each.includes('{place.namespace}'))")
 
 
 def open_palette(page: Page) -> Locator:

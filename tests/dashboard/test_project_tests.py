@@ -130,6 +130,8 @@ def test_kept_answers_replace_those_of_their_url_and_tell_what_fails_in_the_draf
     place.add("/b")
     page = new_page()
     sign_in(page, world.user("admin"), view(place, "/test"))
+    page.get_by_label("In the state").select_option("published")
+    page.get_by_label("Compare with").select_option("Nothing")
     page.get_by_label("URLs or paths").fill("/a\n/b\n/a\nhttp://[")
     page.get_by_role("button", name="Test 3 URLs").click()
     results = page.get_by_role("region", name="Results")

@@ -40,6 +40,9 @@ def problem_codes(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and makers.fullmatch(name_of(node.func)):
             yield from (text for text in texts(node.args[:1]) if CODE.fullmatch(text))
+        if isinstance(node, ast.Call) and name_of(node.func) == "TableRow":  # whose fault is the third
+            faults = [part for each in node.args[2:] for part in ast.walk(each) if isinstance(part, ast.expr)]
+            yield from (text for text in texts(faults) if CODE.fullmatch(text))
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
             yield from (text for text in texts(node.value.elts[:1]) if text == "bad_syntax")
 

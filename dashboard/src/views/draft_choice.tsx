@@ -6,7 +6,7 @@ import type { components } from "../api/schema.d.ts";
 import { Button, Failure, Field } from "../components/basics.tsx";
 import { FormDialog } from "../components/form.tsx";
 import { useLoad, type Loaded } from "../state/load.ts";
-import { isAboutDrafts, mayEdit, nameProblem, P, type Of } from "../state/project.ts";
+import { isAboutDrafts, may, mayEdit, nameProblem, P, type Of } from "../state/project.ts";
 import { go, place, withQuery } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 
@@ -27,10 +27,12 @@ function describe(of: Draft): string {
   return `${draft}: ${plural(changesOf(of), "change")}${by}${state ? `, ${state}` : ""}`;
 }
 
-/** Read the drafts of a project. */
+const NO_DRAFTS: DraftList = { items: [] };
+
+/** Read the drafts of a project; none where one may not see who works on what. */
 export function useDrafts(of: Of): Loaded<DraftList> {
   const { namespace, project } = of;
-  return useLoad(`${namespace}/${project}`, (signal) => get(`${P}/drafts`, { path: { namespace, project }, signal }), isAboutDrafts(of), { keep: "drafts" });
+  return useLoad(`${namespace}/${project}`, async (signal) => (may(of, "project", "read") ? get(`${P}/drafts`, { path: { namespace, project }, signal }) : NO_DRAFTS), isAboutDrafts(of), { keep: "drafts" });
 }
 
 const UNDONE: Record<string, string> = { requested: "This draft is under review", approved: "This draft is approved" };
