@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from content.cache import LruCache
 from content.changes.diff import Change, Counts, count
@@ -15,9 +14,8 @@ from content.records.vocabulary import Kind
 from gitstore.comparison.file_changes import FileChange, file_changes
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
-from gitstore.compiled.segments.snapshot_cache import BYTES_PER_RULE, CACHED_RULES, weigh
 from gitstore.compiled.validation.budget import find_budget_problems
-from gitstore.drafts.draft_changes import DraftChanges, draft_changes
+from gitstore.drafts.comparisons import Comparisons
 from gitstore.drafts.draft_tests import DraftTests, run_tests, write_tests
 from gitstore.drafts.drafts import (
     DraftName,
@@ -41,7 +39,6 @@ from gitstore.drafts.listing import (
     ItemPage,
     Query,
     Span,
-    count_changes,
     find_item,
     list_changes,
     list_items,
@@ -94,32 +91,17 @@ class DraftReport:
     is_mergeable: bool = True
 
 
-class _Compared(NamedTuple):
-    """The changes of one kind between two trees."""
-
-    trees: tuple[TreeId | None, TreeId]
-    changes: DraftChanges
-
-
-def _weigh(compared: _Compared) -> int:
-    """Return the memory that changes hold, as a number of rules: their states, and a byte for each record."""
-    changes = compared.changes
-    held = sum(weigh(side) for side in (changes.base, changes.working) if side)
-    return 1 + held + sum(map(len, changes.codes.values())) // BYTES_PER_RULE
-
-
 class Drafts(Component):
     """The drafts of projects; each change is one commit on the draft's branch."""
 
     def __init__(self, access: StoreAccess) -> None:
         super().__init__(access)
-        self._changes: LruCache[tuple[str, DraftName, Kind], _Compared] = LruCache(CACHED_RULES, _weigh)
+        self._compared = Comparisons()
         self._reports: LruCache[tuple[str, DraftState], DraftReport] = LruCache(_CACHED_DRAFTS)
         self._fixes: LruCache[tuple[str, str, TreeId], Sequence[RuleFix]] = LruCache(
             _CACHED_FIXES, weigh=lambda fixes: len(fixes) + 1
         )
         self._open: LruCache[tuple[str, DraftHead, CommitId], OpenDraft] = LruCache(_CACHED_OPEN)
-        self._counts: LruCache[tuple[str, DraftState], Mapping[Kind, Counts]] = LruCache(_CACHED_OPEN)
 
     def names(self, namespace: str, project: str) -> Sequence[str]:
         """Return the names of a project's drafts."""
@@ -150,7 +132,8 @@ class Drafts(Component):
             opened = self.read_open(namespace, head)
             if opened:
                 with self._access.reading(namespace) as compiler:
-                    counts = self._count(namespace, compiler, read_draft(compiler.repository, head.name))
+                    state = read_draft(compiler.repository, head.name)
+                    counts = self._compared.counts(namespace, state, self._states(compiler, state))
                 found.append((head, opened, counts))
         return found
 
@@ -162,7 +145,7 @@ class Drafts(Component):
 
     def _report(self, namespace: str, compiler: Compiler, state: DraftState) -> DraftReport:
         before, working = self._states(compiler, state)
-        counts = self._count(namespace, compiler, state)
+        counts = self._compared.counts(namespace, state, (before, working))
         under_review = read_owned_subject(compiler, state)
         files = file_changes(compiler, state.name.project, state.base_tree, state.tree)
         merged = MergedFiles({}, ())
@@ -393,20 +376,7 @@ class Drafts(Component):
         return before, compiler.snapshot(state.name.project, state.tree)
 
     def _draft(self, namespace: str, compiler: Compiler, state: DraftState, kind: Kind) -> DraftView:
-        before, working = self._states(compiler, state)
-        key, trees = (namespace, state.name, kind), (state.base_tree, working.tree)
-        last = self._changes.find(key)
-        if last is None or last.trees != trees:
-            changes = draft_changes(kind, before, working, last.changes if last else None)
-            last = self._changes.put(key, _Compared(trees, changes))
-        return DraftView(kind, before, working, last.changes, state.head)
-
-    def _count(self, namespace: str, compiler: Compiler, state: DraftState) -> Mapping[Kind, Counts]:
-        """Count the changes of a draft; cached until it or release moves."""
-        return self._counts.get(
-            (namespace, state),
-            lambda: {kind: count_changes(self._draft(namespace, compiler, state, kind)) for kind in Kind},
-        )
+        return self._compared.view(namespace, state, self._states(compiler, state), kind)
 
 
 def _replace(compiler: Compiler, transaction: Transaction, request: ReplaceRequest, author: Author) -> ReplaceResult:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_pages import violations
@@ -797,11 +797,14 @@ def test_several_drafts_are_begun_listed_switched_and_discarded(world: World, ne
     assert [each["draft"] for each in place.get("/drafts")["items"]] == ["main"]
 
 
+def open_new(world: World, page: Page) -> Locator:
+    """Open the form of a new redirect."""
+    sign_in(page, world.user("admin"), view(world.place(), "?edit=new"))
+    return page.get_by_role("dialog", name="Add a redirect")
+
+
 def test_a_pasted_url_becomes_a_source_with_host(world: World, new_page: Opens) -> None:
-    place = world.place()
-    page = new_page(refused=422)
-    sign_in(page, world.user("admin"), view(place, "?edit=new"))
-    form = page.get_by_role("dialog", name="Add a redirect")
+    form = open_new(world, new_page(refused=422))
     form.get_by_label("Source").fill("https://shop.example.com/summer")
     form.get_by_label("Type").select_option("BASIC_HOST")
     expect(form.get_by_text("Left empty, https://shop.example.com/summer is tried.")).to_be_visible()
@@ -815,10 +818,7 @@ def test_a_pasted_url_becomes_a_source_with_host(world: World, new_page: Opens) 
 def test_a_redirect_to_itself_and_a_wildcard_in_a_regex_are_named_before_they_are_added(
     world: World, new_page: Opens
 ) -> None:
-    place = world.place()
-    page = new_page(refused=422)
-    sign_in(page, world.user("admin"), view(place, "?edit=new"))
-    form = page.get_by_role("dialog", name="Add a redirect")
+    form = open_new(world, new_page(refused=422))
     form.get_by_label("Source").fill("/promo")
     form.get_by_label("Target").fill("/promo")
     answer = form.get_by_role("region", name="Try it")

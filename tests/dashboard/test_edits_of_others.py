@@ -5,17 +5,28 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
 from tests.dashboard.test_tabs import one_stream
 from tests.e2e.git import Clone, rules
-from tests.e2e.world import World
+from tests.e2e.world import Place, World
 from tests.service import ROOT
 
 Opens = Callable[..., Page]
+
+
+def open_rule(world: World, page: Page) -> tuple[Place, Any, Locator]:
+    """Open a rule of a draft in its form, with another target typed; return its place, the rule and the form."""
+    place = world.place()
+    made = place.add("/a", "/first")
+    sign_in(page, world.user("admin"), f"{view(place)}?edit={made['id']}")
+    form = page.get_by_role("dialog", name="Edit the redirect")
+    form.get_by_label("Target").fill("/mine")
+    return place, made, form
 
 
 def test_edits_by_people_api_push_and_command_show_and_leave_what_one_does(
@@ -86,12 +97,8 @@ def test_an_open_form_says_that_its_rule_was_changed_and_only_then(world: World,
 
 
 def test_two_people_who_change_other_fields_of_a_rule_both_keep_theirs(world: World, new_page: Opens) -> None:
-    place = world.place()
-    made = place.add("/a", "/first")
     page = new_page()
-    sign_in(page, world.user("admin"), f"{view(place)}?edit={made['id']}")
-    form = page.get_by_role("dialog", name="Edit the redirect")
-    form.get_by_label("Target").fill("/mine")
+    place, made, form = open_rule(world, page)
     one_stream(world)
     place.ask("PATCH", f"/draft/redirects/{made['id']}", 200, json={"note": "Theirs"})
     both = form.get_by_role("region", name="What someone else has made of it")
@@ -109,12 +116,8 @@ def test_two_people_who_change_other_fields_of_a_rule_both_keep_theirs(world: Wo
 
 
 def test_who_changed_which_field_is_named_and_each_is_chosen(world: World, new_page: Opens) -> None:
-    place = world.place()
-    made = place.add("/a", "/first")
     page = new_page()
-    sign_in(page, world.user("admin"), f"{view(place)}?edit={made['id']}")
-    form = page.get_by_role("dialog", name="Edit the redirect")
-    form.get_by_label("Target").fill("/mine")
+    place, made, form = open_rule(world, page)
     form.get_by_label("Note").fill("Mine")
     one_stream(world)
     place.ask("PATCH", f"/draft/redirects/{made['id']}", 200, json={"target": "/theirs", "tags": ["theirs"]})
@@ -137,12 +140,8 @@ def test_who_changed_which_field_is_named_and_each_is_chosen(world: World, new_p
 
 
 def test_a_second_enter_gives_nothing_away_that_was_typed(world: World, new_page: Opens) -> None:
-    place = world.place()
-    made = place.add("/a", "/first")
     page = new_page()
-    sign_in(page, world.user("admin"), f"{view(place)}?edit={made['id']}")
-    form = page.get_by_role("dialog", name="Edit the redirect")
-    form.get_by_label("Target").fill("/mine")
+    place, made, form = open_rule(world, page)
     one_stream(world)
     place.ask("PATCH", f"/draft/redirects/{made['id']}", 200, json={"target": "/theirs"})
     both = form.get_by_role("region", name="What someone else has made of it")

@@ -32,7 +32,7 @@ def test_the_projects_that_were_visited_last_are_first_before_one_types(world: W
     visit(page, first)
     visit(page, second)
     options = open_palette(page)
-    expect(options.first).to_have_text(f"{first.namespace} / shop")  # not the one that is shown
+    expect(options.first).to_have_text(f"{first.namespace} / shop")  # without the shown one
     page.keyboard.press("Escape")
     page.goto("/dashboard/start")
     options = open_palette(page)

@@ -82,8 +82,8 @@ def test_only_who_may_read_every_kind_is_told_what_a_problem_is_about(world: Wor
     place = world.place()
     place.add("/mid", "/end")
     place.add("/chain", "/mid")
-    [told] = place.get("/draft")["problems"]
-    assert (told["kind"], told["source"]) == ("redirect", "/chain")
-    assert place.get(f"/draft/redirects/{told['id']}")["source"] == "/chain"
+    [problem] = place.get("/draft")["problems"]
+    assert (problem["kind"], problem["source"]) == ("redirect", "/chain")
+    assert place.get(f"/draft/redirects/{problem['id']}")["source"] == "/chain"
     [withheld] = place.holder(("project", "read"), ("redirect", "read")).get("/draft")["problems"]
     assert withheld.keys() == {"file", "line", "code", "severity", "message"}

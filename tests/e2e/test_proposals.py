@@ -604,6 +604,6 @@ def test_the_texts_of_a_file_beside_the_projects_are_for_who_may_read_all_rules(
     for granted, shown in ((("redirect", "page"), True), (("redirect",), False)):
         grants = [("project", "read"), *((kind, "read") for kind in granted)]
         caller = place.world.holder(*grants, namespace=place.namespace)
-        told = caller.get(path_of(place, "sale"))["conflicts"]
-        assert [each["file"] for each in told] == ["LICENSE", "README.md"]
-        assert ("texts" in told[1]) is shown
+        conflicts = caller.get(path_of(place, "sale"))["conflicts"]
+        assert [each["file"] for each in conflicts] == ["LICENSE", "README.md"]
+        assert ("texts" in conflicts[1]) is shown

@@ -14,7 +14,7 @@ def _hidden(package: str) -> Iterator[None]:
     # None in the table of modules: https://docs.python.org/3/reference/import.html#the-module-cache
     is_free = package not in sys.modules
     if is_free:
-        sys.modules[package] = None  # type: ignore[assignment]  # as documented
+        sys.modules[package] = None  # type: ignore[assignment]  # typeshed has modules only
     try:
         yield
     finally:

@@ -55,7 +55,7 @@ function shownProject(): Of | null {
   return namespace && project ? ofView({ namespace: decodeURIComponent(namespace), project: decodeURIComponent(project) }) : null;
 }
 
-/** Return the steps to some projects, those that were visited last before others, without the one that is shown. */
+/** Return the steps to some projects, the last visited before others, without the project that is shown. */
 function firstPlaces(found: Overview | null): readonly Command[] {
   const shown = shownProject();
   const steps = [...visited(), ...found?.items ?? []].filter(({ namespace, name }) => namespace !== shown?.namespace || name !== shown.project).map(stepTo);

@@ -1,6 +1,7 @@
 // A table of a window of items that the service searches, sorts and pages.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLate } from "../state/frames.ts";
 import { ask, place, withQuery } from "../state/router.ts";
 import { count } from "../state/words.ts";
 import { Button } from "./basics.tsx";
@@ -32,7 +33,7 @@ interface TableProps<T> {
   byPlace?: boolean;
   /** What to call an item, for its checkbox. */
   nameOf?: (item: T) => string;
-  /** Whether an item is one that there is no more. */
+  /** Whether an item is gone. */
   isRemoved?: (item: T) => boolean;
   ahead?: Ahead | undefined;
 }
@@ -62,20 +63,6 @@ function readingAhead(ahead: Ahead | undefined): { onPointerOver?: (event: Event
 
 const LATE = 400; // ms
 
-/** Return whether something takes long. */
-function useLate(busy: boolean): boolean {
-  const [late, setLate] = useState(false);
-  useEffect(() => {
-    if (!busy) return undefined;
-    const timer = setTimeout(() => setLate(true), LATE);
-    return () => {
-      clearTimeout(timer);
-      setLate(false);
-    };
-  }, [busy]);
-  return late;
-}
-
 /** `sort` of the address names the column, with a hyphen before it for the other direction. */
 export function Table<T>({ label, columns, items, id, busy = false, chosen, onChoose, byPlace = false, nameOf = id, isRemoved, ahead }: TableProps<T>): JSX.Element {
   const all = items.length > 0 && items.every((item) => chosen?.has(id(item)));
@@ -83,6 +70,7 @@ export function Table<T>({ label, columns, items, id, busy = false, chosen, onCh
   latest.current = { id, onChoose, nameOf, isRemoved };
   const chooses = Boolean(onChoose);
   const open = useRowAddress(items, busy);
+  const late = useLate(busy, LATE);
   // The rows stay as they are while others are read, and while a form is open over them.
   const rows = useMemo(() => items.map((item, index) => {
     const key = latest.current.id(item);
@@ -96,7 +84,7 @@ export function Table<T>({ label, columns, items, id, busy = false, chosen, onCh
   }), [items, columns, chosen, chooses, byPlace, open]);
   const empty = columns.filter((each) => each.isEmpty && items.every(each.isEmpty)).map((each) => `no-${each.class}`);
   return (
-    <div class="table-box" tabindex={0} role="region" aria-label={label} aria-busy={busy} data-late={useLate(busy) ? "" : undefined}>
+    <div class="table-box" tabindex={0} role="region" aria-label={label} aria-busy={busy} data-late={late ? "" : undefined}>
       <table class={empty.join(" ") || undefined}>
         <thead {...readingAhead(ahead)}><tr>
           {onChoose && <th scope="col" class="choose"><input type="checkbox" aria-label="Choose all on this page" checked={all} onChange={() => onChoose(items, !all)} /></th>}

@@ -80,18 +80,18 @@ const DONE: Readonly<Record<string, string>> = { publish_requested: "release_pub
 
 const versionOf = ({ detail }: Entry): string => textOf((detail as Readonly<Record<string, unknown>>)["version"]);
 
-export interface Told { entry: Entry; asked: Entry | null }
+export interface Row { entry: Entry; asked: Entry | null }
 
 /** Return the entries of a page, newest first, each that was asked for together with its asking: they name the same version. */
-export function pairAsked(items: readonly Entry[]): Told[] {
+export function pairAsked(items: readonly Entry[]): Row[] {
   const folded = new Set<Entry>();
-  const told = items.map((entry): Told => {
+  const rows = items.map((entry): Row => {
     const asked = items.find((each) => DONE[each.event] === entry.event && !folded.has(each) && each.namespace === entry.namespace
       && (!each.project || each.project === entry.project) && versionOf(each) !== "" && versionOf(each) === versionOf(entry)) ?? null;
     if (asked) folded.add(asked);
     return { entry, asked };
   });
-  return told.filter(({ entry }) => !folded.has(entry));
+  return rows.filter(({ entry }) => !folded.has(entry));
 }
 
 const MADE_UP = /\s*<[^<>]*@waypost\.invalid>/; // the address of an account in commits

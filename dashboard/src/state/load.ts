@@ -15,7 +15,7 @@ export interface Loaded<T> {
   /** Show what is known to be so by now; the next answer replaces it. */
   show: (change: (data: T) => T) => void;
   /** Wait until the read that runs has ended or is given up; returns what is shown then. */
-  shown: () => Promise<T | null>;
+  settled: () => Promise<T | null>;
 }
 
 /** What a view shows: of which key and turn, and whether its answer is awaited. */
@@ -182,5 +182,5 @@ export function useLoad<T>(
     draw(undefined);
   };
   const { data, error, busy } = shown;
-  return { data, error, busy, reload: () => setTurn((before) => before + 1), show, shown: () => shown.reading.then(() => shown.data) };
+  return { data, error, busy, reload: () => setTurn((before) => before + 1), show, settled: () => shown.reading.then(() => shown.data) };
 }

@@ -7,7 +7,7 @@ export interface Visit {
   title?: string;
 }
 
-const MOST = 6; // one of them is often the one that is shown
+const MOST = 6; // the shown one is often among them
 
 const keyOf = (person: number | undefined): string => `waypost-visited ${person ?? ""}`;
 const isOf = (namespace: string, name: string) => (each: Visit): boolean => each.namespace === namespace && each.name === name;

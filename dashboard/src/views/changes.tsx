@@ -103,7 +103,7 @@ interface ProblemsProps {
   impact?: Impact | null | undefined;
   /** The draft that has them: a failing test leads to the tests there, a rule to its change or its form. */
   of?: Of;
-  /** Elsewhere, what a finding leads to: its rule, or the answer in the place of the one that its test expects. */
+  /** Elsewhere, what a finding leads to: its rule, or the answer that a URL gets in place of what its test expects. */
   lead?: (each: Finding) => string | undefined;
   /** What can be done about one. */
   fix?: (each: Finding) => JSX.Element | null;

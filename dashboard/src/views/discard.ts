@@ -2,7 +2,8 @@
 import { ApiFault, get, post, put, remove } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { toast } from "../components/toast.tsx";
-import { painted, tellChanged } from "../state/changes.ts";
+import { tellChanged } from "../state/changes.ts";
+import { painted } from "../state/frames.ts";
 import { changeDraft, fileOf, ifMatch, noteStep, P, type Change as AnyChange, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 
@@ -20,20 +21,28 @@ interface Discarded {
   after: Rule | null;
 }
 
-/** The rules with changes that may be discarded next, as the draft has them at a commit. */
-const early = new Map<string, Promise<Rule | null>>();
+/** The rule with a change that may be discarded next, as the draft has it at a commit. */
+let early: { name: string; rule: Promise<Rule | null> } | null = null;
 
 /** Read what a change has made, while the pointer or the focus is on what discards it: it is needed to put it back. */
 export function readBeforeDiscard(of: Of, head: string, change: Change): void {
   const name = earlyName(head, change);
-  if (change.change === "removed" || early.has(name)) return;
-  early.clear();
-  const found = read(of, change);
-  found.catch(() => early.delete(name)); // it is read again
-  early.set(name, found);
+  if (change.change === "removed" || early?.name === name) return;
+  const rule = read(of, change);
+  rule.catch(() => { // it is read again
+    if (early?.rule === rule) early = null;
+  });
+  early = { name, rule };
 }
 
 const earlyName = (head: string, { kind, id }: Change): string => `${head} ${kind} ${id}`;
+
+/** Read what a change has made, where that was not begun before. */
+async function readBefore(of: Of, head: string, change: Change): Promise<Rule | null> {
+  if (change.change === "removed") return null;
+  const begun = early?.name === earlyName(head, change) ? early.rule : null;
+  return begun?.catch(() => read(of, change)) ?? read(of, change);
+}
 
 /** What a discard has led to: the draft's commit now, null where it has ended, and what puts the changes back, where that can be done. */
 interface Done {
@@ -44,7 +53,7 @@ interface Done {
 /** Discard changes of the draft at `head`. */
 export async function discardChanges(of: Of, draft: string, head: string, changes: readonly Change[]): Promise<Done> {
   const many = changes.length > MOST_UNDONE;
-  const before = many ? [] : await Promise.all(changes.map(async (each) => (each.change === "removed" ? null : early.get(earlyName(head, each))?.catch(() => read(of, each)) ?? read(of, each))));
+  const before = many ? [] : await Promise.all(changes.map(async (each) => readBefore(of, head, each)));
   const { head: now } = await post(`${P}/draft/revert`, { path: of, query: { draft }, body: { ids: changes.map((each) => each.id), head } });
   noteStep(head, now);
   if (many) return { head: now, undo: undefined };
@@ -96,7 +105,7 @@ export function undoRemoval(of: Of, rule: Rule): () => void {
 
 /** Return what takes back that a rule was saved in the draft, as long as nobody has changed it since; `before` is null for one
  * that was added. `show` shows at once what it was. */
-export function undoSave(of: Of, before: Rule | null, saved: Rule, show?: (put: Redirect) => void): () => void {
+export function undoSave(of: Of, before: Rule | null, saved: Rule, show?: (item: Redirect) => void): () => void {
   const { id } = saved.item;
   const path = { ...of, id };
   const headers = ifMatch(saved.item);
@@ -104,8 +113,8 @@ export function undoSave(of: Of, before: Rule | null, saved: Rule, show?: (put: 
     if (!before) await (saved.kind === "page" ? remove(`${P}/draft/pages/{id}`, { path, headers }) : remove(`${P}/draft/redirects/{id}`, { path, headers }));
     else if (before.kind === "page") await put(`${P}/draft/pages/{id}`, { path, headers, body: bodyOf(of, before) as PageBody });
     else {
-      const put_ = await put(`${P}/draft/redirects/{id}`, { path, headers, body: bodyOf(of, before) as RedirectBody });
-      show?.(put_);
+      const item = await put(`${P}/draft/redirects/{id}`, { path, headers, body: bodyOf(of, before) as RedirectBody });
+      show?.(item);
       await painted();
     }
     tellChanged();

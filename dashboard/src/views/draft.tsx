@@ -7,8 +7,9 @@ import { Badge, Button, Empty, Failure, Reading, Select } from "../components/ba
 import { FormDialog, Refusal, useCall } from "../components/form.tsx";
 import { Pages, Search } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
-import { painted, tellChanged } from "../state/changes.ts";
+import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
+import { painted, useLate } from "../state/frames.ts";
 import { keptText } from "../state/kept.ts";
 import { useLoad, type Loaded } from "../state/load.ts";
 import { isAboutDraft, keepPage, keyOf, may, mayEdit, noteStep, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
@@ -42,7 +43,7 @@ function Body({ of }: { of: Of }): JSX.Element {
   const key = keyOf(of);
   const diff = useLoad(...callOfChanges(of, place.value.query), isAboutDraft(of), { keep: KEEP_CHANGES });
   // Many are painted before they are checked: the check takes its time from the service and the browser.
-  const after = async (): Promise<void> => ((await diff.shown())?.total ?? 0) > MANY ? painted() : undefined;
+  const after = async (): Promise<void> => ((await diff.settled())?.total ?? 0) > MANY ? painted() : undefined;
   const state = useLoad(key, (signal) => get(`${P}/draft`, { path: of, query, signal }), isAboutDraft(of), { after });
   const effects = useLoad(`${key} effects`, (signal) => get(`${P}/draft/diff`, { path: of, query: { draft, limit: 0 }, signal }), isAboutDraft(of), { after });
   const [most, setMost] = useState(MOST_REMARKS);
@@ -68,17 +69,6 @@ function Body({ of }: { of: Of }): JSX.Element {
       {publishing && <PublishDialog of={of} draft={draft} {...publishing} now={now} ended={!head} close={() => setPublishing(null)} />}
     </>
   );
-}
-
-/** Return whether so many ms have gone by since something began. */
-function useLate(begun: boolean, ms: number): boolean {
-  const [late, setLate] = useState(false);
-  useEffect(() => {
-    if (!begun) return undefined;
-    const timer = setTimeout(() => setLate(true), ms);
-    return () => clearTimeout(timer);
-  }, [begun]);
-  return late || (begun && ms === 0);
 }
 
 /** Return the list without changes that are discarded, at the commit that did it, until it is read again; where all of a page are, it waits for that. */

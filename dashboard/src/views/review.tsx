@@ -70,7 +70,7 @@ interface ToReviewProps {
   publishes: boolean;
 }
 
-/** What leads to the form of a review, at the end of a long page: to give the one that is awaited, or to ask for one. */
+/** What leads to the form of a review, at the end of a long page: to give it where it is awaited, or to ask for it. */
 export function ToReview({ parts, publishes }: ToReviewProps): JSX.Element | null {
   const judged = parts.find(({ review }) => mayJudge(review) && (review?.state === "requested" || (review?.required && review.state !== "approved")));
   const goal = judged ?? parts.find(({ of, review }) => review && mayEdit(of) && !["requested", "approved"].includes(review.state) && (review.required || !publishes));

@@ -32,11 +32,11 @@ interface Attempts<T> {
 export function useTheirs<T extends { id: string; etag: string; change: string | null }>(of: Of, item: T | null, read: (id: string) => Promise<T>): Attempts<T> {
   const [{ theirs, by }, setMet] = useState<{ theirs: Met<T> | null; by: By | null }>({ theirs: null, by: null });
   const shown = useRef(theirs);
-  /** Show it with who has changed the draft last: that is them while it is new and each edit is `told`, and not once it was shown. */
-  const meet = async (found: Met<T> | null, told: boolean): Promise<void> => {
+  /** Show it with who has changed the draft last: that is them while it is new and each edit is heard of, and not once it was shown. */
+  const meet = async (found: Met<T> | null, heard: boolean): Promise<void> => {
     const isNew = found && etagOf(found) !== etagOf(shown.current);
     shown.current = found;
-    const changed = isNew && told ? await readBy(of) : null;
+    const changed = isNew && heard ? await readBy(of) : null;
     if (shown.current === found) setMet((before) => ({ theirs: found, by: isNew || !found ? changed : before.by }));
   };
   // While something is done here, what happens to the record is that; once it is done, the form closes.

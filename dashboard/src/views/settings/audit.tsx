@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { get } from "../../api/client.ts";
 import { Badge, Empty, Failure, Time } from "../../components/basics.tsx";
 import { offset, PAGE, Pages, Table, type Column } from "../../components/table.tsx";
-import { eventGroups, eventText, pairAsked, whatOf, whoOf, type Entry, type Told } from "../../state/audit_words.ts";
+import { eventGroups, eventText, pairAsked, whatOf, whoOf, type Entry, type Row } from "../../state/audit_words.ts";
 import { useLoad } from "../../state/load.ts";
 import { ask, place } from "../../state/router.ts";
 import { count, fromLocalInput, localInput } from "../../state/words.ts";
@@ -13,7 +13,7 @@ import { SettingsPage } from "./settings_page.tsx";
 const WORDS = [["actor", "Who"], ["namespace", "Namespace"], ["project", "Project"]] as const;
 const TIMES = [["since", "Since"], ["until", "Until"]] as const;
 
-const COLUMNS: readonly Column<Told>[] = [
+const COLUMNS: readonly Column<Row>[] = [
   { name: "When", class: "short", cell: ({ entry }) => <Time at={entry.at} clock /> },
   { name: "What", cell: ({ entry, asked }) => <><Sentence of={entry} /><details><summary><span class="quiet">Details</span></summary><Rest of={entry} />
     {asked && <><p class="quiet">Asked for <Time at={asked.at} clock /></p><Sentence of={asked} /><Rest of={asked} /></>}</details></> },
