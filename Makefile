@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: pictures dashboard check-dashboard try-dashboard help run test fuzz soak interop check lint format docs bench growth mutants wheel lock clean
+.PHONY: pictures dashboard check-dashboard try-dashboard set-up-tests help run test fuzz soak interop check lint format docs bench growth mutants wheel lock clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,8 +23,10 @@ run: $(VENV)/run.done try-dashboard  ## Serve sample content on 127.0.0.1:8080, 
 # Half of the time of the tests is waiting, for programs that start and for bounds of time to pass.
 TEST_WORKERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 
-test: tools browser $(VENV)/dev.done $(VENV)/editors.done $(VENV)/openid.done dashboard  ## Run all tests
+test: set-up-tests  ## Run all tests
 	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal
+
+set-up-tests: tools browser $(VENV)/dev.done $(VENV)/editors.done $(VENV)/openid.done dashboard
 
 fuzz: tools $(VENV)/dev.done  ## For half an hour (FUZZ_MINUTES), send requests by the contract, and against it, as each role (FUZZ_SEED)
 	@FUZZ_MINUTES=$(or $(FUZZ_MINUTES),30) FUZZ_SEED=$(or $(FUZZ_SEED),$(shell date +%s)) $(BIN)/python -m pytest -s tests/fuzz
@@ -112,7 +114,7 @@ $(VENV)/run.done: $(VENV)/made requirements.lock pyproject.toml
 # npm checks each package against its hash in the lock file, and runs no script of one.
 dashboard/node_modules/.done: dashboard/package.json dashboard/package-lock.json $(VENV)/node.done
 	@echo "Setting up the build of the dashboard …"
-	@cd dashboard && $(NODE) npm ci --ignore-scripts --no-audit --no-fund --silent
+	@cd dashboard && $(NODE) npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 dashboard/built/built.json: dashboard/node_modules/.done dashboard/build.mjs dashboard/tsconfig.json $(DASHBOARD_FILES)
@@ -138,7 +140,7 @@ $(VENV)/editors.done: tests/editors/package.json tests/editors/package-lock.json
 	@echo "Setting up the language server of editors …"
 	@mkdir -p $(VENV)/editors
 	@cp tests/editors/package.json tests/editors/package-lock.json $(VENV)/editors/
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm ci --prefix $(VENV)/editors --ignore-scripts --no-audit --no-fund --silent
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm ci --prefix $(VENV)/editors --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 # A conforming OpenID provider, as above.
@@ -146,5 +148,5 @@ $(VENV)/openid.done: tests/openid/package.json tests/openid/package-lock.json $(
 	@echo "Setting up the OpenID provider …"
 	@mkdir -p $(VENV)/openid
 	@cp tests/openid/package.json tests/openid/package-lock.json $(VENV)/openid/
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm ci --prefix $(VENV)/openid --ignore-scripts --no-audit --no-fund --silent
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm ci --prefix $(VENV)/openid --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import yaml
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import drafted, overtake, view
@@ -685,6 +685,32 @@ def test_a_discarded_change_is_not_put_back_over_what_comes_meanwhile(world: Wor
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Not put back: someone has just changed the draft. Look at the draft")).to_be_visible()
     assert drafted(place)["/b"] == "/theirs"
+
+
+def test_a_discarded_change_is_not_put_back_over_one_that_came_before_the_rule_was_looked_at(
+    world: World, new_page: Opens
+) -> None:
+    place = world.place()
+    place.published("/a")
+    (rule,) = place.get("/draft/redirects")["items"]
+    place.ask("PATCH", f"/draft/redirects/{rule['id']}", 200, json={"target": "/mine"})
+    page = new_page()
+    discarded: list[str] = []
+
+    def look(route: Route) -> None:
+        """Have another person's change come before what is read after the discard."""
+        if discarded:
+            place.ask("PATCH", f"/draft/redirects/{rule['id']}", 200, json={"target": "/theirs"})
+            discarded.clear()
+        route.continue_()
+
+    page.on("requestfinished", lambda request: discarded.append("") if "/draft/revert" in request.url else None)
+    page.route(re.compile(rf"/draft/redirects/{rule['id']}"), look)
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Discard the change of /a").click()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Not put back: someone has changed /a since.")).to_be_visible()
+    assert drafted(place)["/a"] == "/theirs"
 
 
 LINES = [f"Disallow: /old/{number}/\n" for number in range(1, 101)]

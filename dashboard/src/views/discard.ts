@@ -72,8 +72,9 @@ async function putBack(of: Of, discarded: readonly Discarded[], version: unknown
   // The head before the looks: what comes between them and the changes is refused by it.
   const { head } = await get(`${P}/draft`, { path: of });
   const published = (await get(`${P}/version`, { path: of })) !== version;
+  // A rule that the look after the discard has found changed again was changed between the two.
   const isMoved = await Promise.all(discarded.map(async ({ change, after }) =>
-    (after || published ? stateOf(await read(of, change)) !== stateOf(after) : isAdded(of, change))));
+    Boolean(after?.item.change) || (after || published ? stateOf(await read(of, change)) !== stateOf(after) : isAdded(of, change))));
   const moved = discarded.filter((_, index) => isMoved[index]).map(({ change }) => change);
   const [first] = moved;
   if (first) {
