@@ -83,10 +83,18 @@ class Upstreams:
             fault,
         )
 
-    def put(self, actor: Principal, namespace: str, fields: Mapping[str, Any], etag: str = "") -> KnownUpstream:
+    def put(
+        self,
+        actor: Principal,
+        namespace: str,
+        fields: Mapping[str, Any],
+        etag: str = "",
+        *,
+        creates_only: bool = False,
+    ) -> KnownUpstream:
         """Set the upstream of a namespace; 422 for a URL or branch that none can have.
 
-        412 `stale_upstream` if `etag` is given, and the upstream has another one, or is gone.
+        412 `stale_upstream` if `etag` is given, and the upstream has another one, or is gone; and with `creates_only`, if there is one.
 
         Raises Forbidden as `require_grants` does.
 
@@ -123,7 +131,9 @@ class Upstreams:
                 creates=fields.get("create", False),
             )
             _check_host(found)
-            upstreams.put_upstream(connection, found)
+            if not upstreams.put_upstream(connection, found, creates_only=creates_only):
+                message = f"The upstream of {namespace} is set already. Read it, then change it with its etag."
+                raise ApiError(412, "stale_upstream", message)
             if before and before.base != found.base:
                 pull_requests.detach_pulls(connection, namespace)
             if before and before.repository != found.repository:
@@ -135,10 +145,16 @@ class Upstreams:
         self.apply(found)
         return self.find(namespace)
 
-    def remove(self, actor: Principal, namespace: str) -> None:
-        """Remove the upstream; content stays on both sides."""
+    def remove(self, actor: Principal, namespace: str, etag: str = "") -> None:
+        """Remove the upstream; content stays on both sides.
+
+        412 `stale_upstream` if `etag` is given, and the upstream has another one.
+        """
         with self.state.database.writing() as connection:
-            upstreams.require_upstream(connection, namespace)
+            before = upstreams.lock_upstream(connection, namespace)
+            if before is None:
+                raise upstreams.no_upstream(namespace)
+            _require_etag(namespace, before, etag)
             upstreams.remove_upstream(connection, namespace)
             self._record(connection, AuditEvent.UPSTREAM_REMOVED, actor, namespace, {})
         self._apply(namespace, None)

@@ -1,12 +1,14 @@
 """The whole service, two workers, with its state in a real PostgreSQL."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
 from api.db.database import LOCK_TIMEOUT
+from api.db.namespaces.upstreams import StoredUpstream, put_upstream
 from tests.e2e.caller import Caller
 from tests.e2e.hooks import SETTINGS, create_webhook, detail, wait_for_deliveries, wait_until_relayed
 from tests.e2e.receiver import receiving
@@ -57,6 +59,7 @@ def test_a_service_on_postgresql_does_all_that_one_on_sqlite_does(tmp_path: Path
             assert world.root.send("GET", "/health/ready").status_code == 200
             session = world.session(name)
             agents_wait_for_no_writer_of_the_trail(place)
+            of_two_first_upstreams_one_is_set(place)
         assert not (data / "waypost.db").exists()
         with (
             running(WAYPOST, data, settings) as service,
@@ -67,6 +70,21 @@ def test_a_service_on_postgresql_does_all_that_one_on_sqlite_does(tmp_path: Path
             new = {"currentPassword": PASSWORD, "newPassword": "a new horse battery"}
             caller.ask("PATCH", "/api/me", 200, json=new)
             caller.refused("GET", "/api/me", 401, "invalid_token")
+
+
+def of_two_first_upstreams_one_is_set(place: Place) -> None:
+    """Begin to set one in a transaction, and another by a request, which finds no row to lock."""
+    path, root = f"{place.space}/upstream", place.root
+    body, first = {"url": "https://second.example/a.git", "mode": "mirror"}, "https://first.example/a.git"
+    with ThreadPoolExecutor(1) as pool:
+        with place.world.services.state.database.writing() as connection:
+            put_upstream(connection, StoredUpstream(place.namespace, first, "mirror", "release"), creates_only=True)
+            late = pool.submit(root.send, "PUT", path, json=body, headers={"If-None-Match": "*"})
+            wait_until(lambda: connection.scalar(WAITING), PATIENCE, "the request to wait for the first upstream")
+        answer = late.result()
+    assert (answer.status_code, answer.json()["error"]) == (412, "stale_upstream")
+    assert root.get(path)["url"] == first
+    root.ask("DELETE", path, 204)
 
 
 def agents_wait_for_no_writer_of_the_trail(place: Place) -> None:

@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -459,6 +461,35 @@ def test_two_administrators_do_not_overwrite_each_others_upstream(here: World, u
     one.ask("GET", path, 404)
     other.ask("PUT", path, 200, json={**body, "password": "of the new one"})
     one.refused("PUT", path, 412, "stale_upstream", json=body, headers={"If-Match": seen})
+
+
+def test_two_administrators_at_once_set_the_first_upstream_once(here: World, upstream: Upstream) -> None:
+    path, client = f"{upstream.place.space}/upstream", here.http
+    body, only = {"url": str(upstream.path), "mode": "mirror", "poll": 3600}, {"If-None-Match": "*"}
+    root = Caller(client, here.root.token)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(
+            pool.map(lambda at: root.send("PUT", path, json={**body, "poll": 3600 + at}, headers=only), range(8))
+        )
+    assert Counter(each.status_code for each in answers) == {200: 1, 412: 7}
+    (won,) = (each.json() for each in answers if each.is_success)
+    assert {each.json()["error"] for each in answers if each.is_error} == {"stale_upstream"}
+    assert root.get(path)["poll"] == won["poll"]
+    root.refused("PUT", path, 400, "bad_header", json=body, headers={"If-None-Match": f'"{won["etag"]}"'})
+    root.refused("PUT", path, 412, "stale_upstream", json=body, headers={**only, "If-Match": f'"{won["etag"]}"'})
+    assert root.get(path)["etag"] == won["etag"]
+
+
+def test_an_upstream_that_changed_since_it_was_read_is_not_removed(here: World, upstream: Upstream) -> None:
+    path, one, other = f"{upstream.place.space}/upstream", here.person("admin"), here.person("admin")
+    body = {"url": str(upstream.path), "mode": "mirror", "poll": 3600}
+    seen = one.ask("PUT", path, 200, json=body).headers["ETag"]
+    now = other.ask("PUT", path, 200, json={**body, "poll": 60}, headers={"If-Match": seen}).headers["ETag"]
+    one.refused("DELETE", path, 412, "stale_upstream", headers={"If-Match": seen})
+    one.refused("DELETE", path, 400, "bad_header", headers={"If-Match": "unquoted"})
+    assert other.get(path)["poll"] == 60
+    one.ask("DELETE", path, 204, headers={"If-Match": now})
+    one.refused("DELETE", path, 404, "not_found", headers={"If-Match": now})
 
 
 def test_upstreams_need_grants_and_are_in_the_audit_trail(here: World, upstream: Upstream) -> None:

@@ -60,21 +60,23 @@ class CustomRoles:
             held = read_writer(connection, actor, self.clock(), "role").grants
             before = _find_own(connection, name)
             check_grants_held(held, (*before.grants, *grants))
-            if etag and etag != before.etag:
-                raise ApiError(
-                    412, "stale_role", f"Role '{name}' has changed since it was read. Read it again, then retry."
-                )
+            _require_etag(before, etag)
             had_admin = _has_admin(connection)
             done = self._put(connection, AuditEvent.ROLE_CHANGED, actor, name, description, grants)
             _check_admin_left(connection, had_admin=had_admin)
             return done
 
-    def remove(self, actor: Principal, name: str) -> None:
-        """Remove a role, also from its users."""
+    def remove(self, actor: Principal, name: str, etag: str = "") -> None:
+        """Remove a role, also from its users.
+
+        412 `stale_role` if `etag` is given, and the role has another one.
+        """
         require_person(actor, "change roles")
         with self.state.changing() as connection:
             held = read_writer(connection, actor, self.clock(), "role").grants
-            check_grants_held(held, _find_own(connection, name).grants)
+            before = _find_own(connection, name)
+            check_grants_held(held, before.grants)
+            _require_etag(before, etag)
             had_admin = _has_admin(connection)
             roles.remove_role(connection, name)
             _check_admin_left(connection, had_admin=had_admin)
@@ -110,6 +112,12 @@ def _find_own(connection: Connection, name: str) -> Role:
             409, "built_in_role", f"Role '{name}' is built in and cannot be changed. Create a custom role instead."
         )
     return found
+
+
+def _require_etag(before: Role, etag: str) -> None:
+    if etag and etag != before.etag:
+        message = f"Role '{before.name}' has changed since it was read. Read it again, then retry."
+        raise ApiError(412, "stale_role", message)
 
 
 def _shape(description: str, grants: Sequence[Grant]) -> dict[str, object]:

@@ -16,6 +16,7 @@ from gitstore.errors import NotFound
 
 _KEPT = timedelta(days=7)  # hosts repeat a delivery for some hours at most
 _MOST_KEPT = 10_000
+_KEY = ("namespace", "archive")
 _REVISION_BITS = 30  # half of what a PostgreSQL integer holds, so that it can be counted up
 _NOT_IN_ETAG = frozenset({"password", "hook_secret", "ssh_key", "host_token", "suspended", "requests"})
 
@@ -86,8 +87,13 @@ def require_upstream(connection: Connection, namespace: str) -> StoredUpstream:
     """Return the upstream of a namespace; NotFound without one."""
     found = find_upstream(connection, namespace)
     if found is None:
-        raise NotFound(f"The namespace {namespace} has no upstream.")
+        raise no_upstream(namespace)
     return found
+
+
+def no_upstream(namespace: str) -> NotFound:
+    """Return the exception of a namespace without an upstream."""
+    return NotFound(f"The namespace {namespace} has no upstream.")
 
 
 def is_current(connection: Connection, upstream: StoredUpstream) -> bool:
@@ -96,14 +102,16 @@ def is_current(connection: Connection, upstream: StoredUpstream) -> bool:
     return found is not None and found.base == upstream.base
 
 
-def put_upstream(connection: Connection, upstream: StoredUpstream) -> None:
-    """Store the upstream of a namespace, in place of an earlier one, whose counts go on.
+def put_upstream(connection: Connection, upstream: StoredUpstream, *, creates_only: bool = False) -> bool:
+    """Store the upstream of a namespace, in place of an earlier one, whose counts go on; false with `creates_only` if one is there.
 
     The revisions of a new one begin at random: by its settings alone, it could be taken for one that was removed.
     """
     counts = {"requests": upstreams.c.requests + 1, "revision": upstreams.c.revision + 1}
     row = {**asdict(upstream), "archive": "", "revision": secrets.randbits(_REVISION_BITS)}
-    put_row(connection, upstreams, ("namespace", "archive"), row, counts)
+    if creates_only:  # two at once on PostgreSQL: neither has a row to lock
+        return add_row(connection, upstreams, _KEY, row)
+    return put_row(connection, upstreams, _KEY, row, counts)
 
 
 def change_upstream(connection: Connection, namespace: str, changes: Mapping[str, Any]) -> None:

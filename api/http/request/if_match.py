@@ -1,4 +1,4 @@
-"""The header If-Match: the etag that a resource must still have for a change to be made."""
+"""The headers If-Match and If-None-Match: the state that a resource must still have for a change to be made."""
 
 import re
 
@@ -18,3 +18,11 @@ def read_if_match(req: Request) -> str:
     if tag:
         return tag.group(1)
     raise ApiError(400, "bad_header", 'If-Match must be one etag in quotes, such as "0123456789abcdef".')
+
+
+def read_creates_only(req: Request) -> bool:
+    """Tell whether If-None-Match is `*`: the resource must not exist yet. For a change it can be nothing else."""
+    header = req.get_header("If-None-Match", default="").strip()
+    if header not in {"", "*"}:
+        raise ApiError(400, "bad_header", "If-None-Match of a change can only be *, which is: create, replace nothing.")
+    return header == "*"

@@ -60,8 +60,8 @@ class RoleResource:
 
     @grants("role", "write")
     async def on_delete(self, req: Request, resp: Response, name: str) -> None:
-        """Remove the role, also from its users: 204."""
-        await run_in_thread(self._roles.remove, as_principal(principal_of(req)), name)
+        """Remove the role, also from its users, if it still has the etag of `If-Match`: 204."""
+        await run_in_thread(self._roles.remove, as_principal(principal_of(req)), name, read_if_match(req))
         resp.status = 204
 
 

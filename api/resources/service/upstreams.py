@@ -11,7 +11,7 @@ from api.db.timestamps import dump_time
 from api.http.guard.access import EVERYWHERE, grants, principal_of, public
 from api.http.guard.content_body import read_content
 from api.http.guard.proposal_access import readable_projects, reads_all
-from api.http.request.if_match import read_if_match
+from api.http.request.if_match import read_creates_only, read_if_match
 from api.http.request.json_body import check_coding, check_json, read_bytes
 from api.http.response import json_views
 from api.interfaces import Principal
@@ -52,19 +52,19 @@ class UpstreamResource:
 
     @grants("namespace", "write")
     async def on_put(self, req: Request, resp: Response, namespace: str) -> None:
-        """Set the upstream, if it still has the etag of `If-Match`; the first sync begins at once."""
+        """Set the upstream, if it still has the etag of `If-Match`, or is none with `If-None-Match: *`; the first sync begins at once."""
         await self._releases.namespace(namespace)
         body = await read_content(req, "upstream-put", credentials=_CREDENTIALS)
-        actor, etag = as_principal(principal_of(req)), read_if_match(req)
-        known = await run_in_thread(self._upstreams.put, actor, namespace, body, etag)
+        actor, etag, creates = as_principal(principal_of(req)), read_if_match(req), read_creates_only(req)
+        known = await run_in_thread(self._upstreams.put, actor, namespace, body, etag, creates_only=creates)
         resp.set_header("ETag", f'"{known.upstream.etag}"')
         resp.media = show_upstream(_visible(req, known))
 
     @grants("namespace", "write")
     async def on_delete(self, req: Request, resp: Response, namespace: str) -> None:
-        """Remove the upstream: 204; nothing changes on either side."""
+        """Remove the upstream, if it still has the etag of `If-Match`: 204; nothing changes on either side."""
         await self._releases.namespace(namespace)
-        await run_in_thread(self._upstreams.remove, as_principal(principal_of(req)), namespace)
+        await run_in_thread(self._upstreams.remove, as_principal(principal_of(req)), namespace, read_if_match(req))
         resp.status = 204
 
     @grants("namespace", "write")

@@ -88,7 +88,7 @@ function Form({ namespace, before }: { namespace: string; before: Upstream | nul
       url, mode, branch, path, drafts, ...source, username: username || null, knownHosts: merged.knownHosts || null, poll: Number(merged.poll),
       host: merged.host || null, hostUrl: merged.hostUrl || null, ...secrets,
     };
-    await put(PATH, { path: { namespace }, body: body as Written, ...(held && { headers: ifMatch(held) }) });
+    await put(PATH, { path: { namespace }, body: body as Written, headers: held ? ifMatch(held) : { "If-None-Match": "*" } });
     toast("The upstream is set, and the first sync has begun.");
     back();
   }));

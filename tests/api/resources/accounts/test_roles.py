@@ -69,6 +69,23 @@ def test_two_administrators_do_not_overwrite_each_other(here: World, admin: str)
     assert (put(admin, {"grants": [READ]}, "unquoted").status, shaped(seen, "role")["etag"]) == (400, etag)
 
 
+def test_a_role_that_changed_since_it_was_read_is_not_removed(here: World, admin: str) -> None:
+    path = "/api/role/shop-editor"
+    here.call("POST", "/api/roles", admin, body())
+    seen = here.call("GET", path, admin).headers["etag"]
+    now = here.call("PUT", path, admin, {"grants": [READ]}).headers["etag"]
+
+    def remove(known: str) -> AsgiResponse:
+        return call(here.app, "DELETE", path, {"Authorization": f"Bearer {admin}", "If-Match": known})
+
+    late = remove(seen)
+    assert (late.status, late.error) == (412, "stale_role")
+    assert remove("unquoted").error == "bad_header"
+    assert shaped(here.call("GET", path, admin), "role")["grants"] == [READ]
+    assert remove(now).status == 204
+    assert remove(now).error == "not_found"
+
+
 def test_a_user_has_the_current_grants_of_their_role(here: World, admin: str) -> None:
     """A role applies in its namespace and project only, and never after its removal, even if it is created again."""
     assert here.call("POST", "/api/roles", admin, body()).status == 201
