@@ -102,6 +102,11 @@ class NamespacePaths:
         return self.compiled / "lint"
 
     @property
+    def draft_counts(self) -> Path:
+        """The counts of the changes of each draft, as it was counted last."""
+        return self.compiled / "counts"
+
+    @property
     def clones(self) -> Path:
         """The packs of recent clones."""
         return self.compiled / "clones"

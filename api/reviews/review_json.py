@@ -12,6 +12,8 @@ from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound
 from gitstore.store.store import Store
 
+_MAX_LINE = 200  # characters of the note of a request
+
 
 def review(found: Review) -> dict[str, Any]:
     """Return the JSON object of a review."""
@@ -20,6 +22,7 @@ def review(found: Review) -> dict[str, Any]:
         "state": found.status.value,
         "requestedBy": person(found.request.person) if found.request else None,
         "requestedAt": dump_time(found.request.at) if found.request else None,
+        "requestNote": found.request.note.strip().partition("\n")[0][:_MAX_LINE] if found.request else "",
         "approvals": [_opinion(each) for each in found.opinions if each.approves],
         "rejections": [_opinion(each) for each in found.opinions if not each.approves],
         "comments": found.comments,

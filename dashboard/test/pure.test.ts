@@ -15,7 +15,7 @@ import { compareLines, differingMiddle } from "../src/state/lines.ts";
 import { cutParts, joinParts, splitRegex } from "../src/state/regex.ts";
 import { signInFault } from "../src/state/sign_in_fault.ts";
 import { agentsAfter, curveOf, stepsOf, STEPS, takenText, timesOf } from "../src/state/taken.ts";
-import { ago, bytes, capital, countText, daysFromNow, duration, fromLocalInput, inWords, localInput, plural, reveal, splitEnd, splitFound } from "../src/state/words.ts";
+import { ago, bytes, capital, changesText, countText, daysFromNow, duration, fromLocalInput, inWords, localInput, plural, reveal, splitEnd, splitFound } from "../src/state/words.ts";
 
 test("a path gets its parameters encoded, and only the given part of its query", () => {
   assert.equal(fillPath("/api/namespace/{namespace}", { namespace: "a/b c" }), "/api/namespace/a%2Fb%20c");
@@ -119,6 +119,12 @@ test("counts of changes are words", () => {
   assert.equal(countText("redirect", { added: 1, changed: 2, removed: 0 }), "1 redirect added, 2 changed");
   assert.equal(countText("page", { added: 0, changed: 0, removed: 1200 }), "1,200 pages removed");
   assert.equal(countText("page", { added: 0, changed: 0, removed: 0 }), "");
+  const none = { added: 0, changed: 0, removed: 0 };
+  const sale = { redirects: { ...none, added: 2 }, pages: none };
+  assert.equal(changesText([sale]), "2 redirects added");
+  assert.equal(changesText([sale, null, sale]), "4 redirects added");
+  assert.equal(changesText([sale, { redirects: none, pages: { ...none, removed: 1 } }]), "3 changes");
+  assert.equal(changesText([null, { redirects: none, pages: none }]), "");
 });
 
 test("a letter that would not be seen has a name in its place", () => {

@@ -8,6 +8,7 @@ from content.changes.diff import Counts
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.segments.snapshot_cache import BYTES_PER_RULE, CACHED_RULES, weigh
+from gitstore.drafts.counts_cache import CountsCache
 from gitstore.drafts.draft_changes import DraftChanges, draft_changes
 from gitstore.drafts.drafts import DraftName, DraftState
 from gitstore.drafts.listing import DraftView, count_changes
@@ -50,10 +51,12 @@ class Comparisons:
         return DraftView(kind, before, working, last.changes, state.head)
 
     def counts(
-        self, namespace: str, state: DraftState, states: tuple[Snapshot | None, Snapshot]
+        self, namespace: str, state: DraftState, states: tuple[Snapshot | None, Snapshot], cache: CountsCache
     ) -> Mapping[Kind, Counts]:
-        """Count the changes of a draft; cached until it or release moves."""
-        return self._counts.get(
-            (namespace, state),
-            lambda: {kind: count_changes(self.view(namespace, state, states, kind)) for kind in Kind},
-        )
+        """Count the changes of a draft; cached until it or release moves, and in `cache` for other processes."""
+
+        def count() -> Mapping[Kind, Counts]:
+            found = {kind: count_changes(self.view(namespace, state, states, kind)) for kind in Kind}
+            return cache.store(state.name, state.trees, found)
+
+        return self._counts.get((namespace, state), count)

@@ -71,6 +71,11 @@ class DraftState:
     release_tree: TreeId
 
     @property
+    def trees(self) -> tuple[TreeId | None, TreeId | None]:
+        """The project as the draft left it, and as it is in the draft: what its changes depend on."""
+        return self.base_tree, self.tree
+
+    @property
     def is_alone(self) -> bool:
         """True if nothing of the project was published since: a publish takes the draft as it is, without a conflict."""
         return self.base_tree == self.release_tree

@@ -10,7 +10,7 @@ from gitstore.drafts.drafts import DraftName, DraftState, read_draft
 from gitstore.errors import Broken, Invalid, NotFound
 from gitstore.git.refs import list_refs
 from gitstore.git.repository import Repository
-from gitstore.layout import DRAFT_PREFIX, CommitId
+from gitstore.layout import DRAFT_PREFIX, CommitId, TreeId
 from gitstore.merge.draft_merge import merge_draft
 from gitstore.publish.authorship import ReviewSubject
 from gitstore.publish.code_owners import read_owned_subject
@@ -27,9 +27,10 @@ class DraftHead(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OpenDraft:
-    """A draft with changes: its head, the number of its conflicts with release, and the subject of its review."""
+    """A draft with changes: its head, the trees that differ, the number of its conflicts with release, and the subject of its review."""
 
     head: CommitId
+    trees: tuple[TreeId | None, TreeId | None]
     conflicts: int
     review_subject: ReviewSubject
 
@@ -52,7 +53,9 @@ def read_open_draft(compiler: Compiler, name: DraftName) -> OpenDraft | None:
         state = read_draft(compiler.repository, name)
         if state.head is None:
             return None
-        return OpenDraft(state.head, _count_conflicts(compiler, state), read_owned_subject(compiler, state))
+        return OpenDraft(
+            state.head, state.trees, _count_conflicts(compiler, state), read_owned_subject(compiler, state)
+        )
     except (Broken, NotFound):
         return None
 

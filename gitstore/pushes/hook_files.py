@@ -20,7 +20,7 @@ from gitstore.git.atomic_io import TEMPORARY_PREFIX
 _PREFIX = ".waypost-check-"
 _UNUSED = frozenset({"clones"})
 # Folders whose files are replaced as a whole, or removed, and never changed in place.
-_REPLACED = frozenset({"parts", "kept", "releases", "manifests", "lint", "outlines"})
+_REPLACED = frozenset({"parts", "kept", "releases", "manifests", "lint", "counts", "outlines"})
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.drafts.comparisons import Comparisons
+from gitstore.drafts.counts_cache import CountsCache
 from gitstore.drafts.draft_tests import DraftTests, run_tests, write_tests
 from gitstore.drafts.drafts import (
     DraftName,
@@ -125,6 +126,10 @@ class Drafts(Component):
             return found
         return None
 
+    def find_counts(self, namespace: str, head: DraftHead, draft: OpenDraft) -> Mapping[Kind, Counts] | None:
+        """Return the counts of a draft's changes where some process has counted them; no rule is read for it."""
+        return CountsCache(self._access.directory.namespace(namespace).draft_counts).find(head.name, draft.trees)
+
     def listed(self, namespace: str, project: str) -> list[tuple[DraftHead, OpenDraft, Mapping[Kind, Counts]]]:
         """Return the drafts of a project that have changes, the newest first, with the counts of their changes."""
         found = list[tuple[DraftHead, OpenDraft, Mapping[Kind, Counts]]]()
@@ -133,7 +138,7 @@ class Drafts(Component):
             if opened:
                 with self._access.reading(namespace) as compiler:
                     state = read_draft(compiler.repository, head.name)
-                    counts = self._compared.counts(namespace, state, self._states(compiler, state))
+                    counts = self._count(namespace, compiler, state, self._states(compiler, state))
                 found.append((head, opened, counts))
         return found
 
@@ -145,7 +150,7 @@ class Drafts(Component):
 
     def _report(self, namespace: str, compiler: Compiler, state: DraftState) -> DraftReport:
         before, working = self._states(compiler, state)
-        counts = self._compared.counts(namespace, state, (before, working))
+        counts = self._count(namespace, compiler, state, (before, working))
         under_review = read_owned_subject(compiler, state)
         files = file_changes(compiler, state.name.project, state.base_tree, state.tree)
         merged = MergedFiles({}, ())
@@ -368,6 +373,11 @@ class Drafts(Component):
     def discard(self, namespace: str, name: DraftName, head: str = "") -> CommitId | None:
         """Discard a draft, with `head` only one at this commit; return the commit it was at, None if it could not be read."""
         return self._access.write(namespace, lambda _, opened: discard_draft(opened, name, head))
+
+    def _count(
+        self, namespace: str, compiler: Compiler, state: DraftState, states: tuple[Snapshot | None, Snapshot]
+    ) -> Mapping[Kind, Counts]:
+        return self._compared.counts(namespace, state, states, CountsCache(compiler.paths.draft_counts))
 
     def _states(self, compiler: Compiler, state: DraftState) -> tuple[Snapshot | None, Snapshot]:
         before = compiler.snapshot(state.name.project, state.base_tree) if state.base_tree else None

@@ -35,9 +35,14 @@ def test_an_old_review_that_waits_for_me_is_first_and_all_others_can_be_reached(
     expect(waiting.get_by_role("heading")).to_have_text("Waiting 52")
     expect(rows).to_have_count(50)
     expect(waiting).not_to_contain_text("z-asked")
-    place.ask("POST", "/draft/review?draft=z-asked", 200, json={"action": "request", "head": head})
+    place.ask(
+        "POST",
+        "/draft/review?draft=z-asked",
+        200,
+        json={"action": "request", "head": head, "note": "Please have a look.\nIt is for Friday."},
+    )
     expect(rows.first).to_contain_text("(z-asked)")
-    expect(rows.first).to_contain_text("You may review it · e2e asks")
+    expect(rows.first).to_contain_text("You may review it · 1 redirect added · e2e asks: Please have a look.")
     expect(page.get_by_role("region", name=place.namespace)).to_contain_text("52 drafts open")
     waiting.get_by_role("link", name="And 2 more").click()
     expect(rows).to_have_count(2)
@@ -49,6 +54,22 @@ def test_an_old_review_that_waits_for_me_is_first_and_all_others_can_be_reached(
     place.as_(world.person("publisher")).ask("POST", "/draft/review?draft=z-asked", 200, json=verdict)
     waiting.get_by_role("link", name="And 2 more").click()
     expect(page.get_by_text("Rejected by Ada Lovelace: Not before Friday.", exact=True)).to_be_visible()
+
+
+def test_a_proposal_that_waits_says_what_it_changes_and_why(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/old")
+    place.add("/sale")
+    place.ask(
+        "PATCH", f"/draft/redirects/{place.get('/draft/redirects')['items'][0]['id']}", 200, json={"target": "/winter"}
+    )
+    made = place.root.ask("POST", f"{place.space}/proposals", 201, json={"branch": "sale", "project": place.project})
+    review = {"action": "request", "head": made.json()["head"], "note": "Marketing wants it by Friday."}
+    place.root.ask("POST", f"{place.space}/proposal/{made.json()['id']}/review", 200, json=review)
+    page = new_page()
+    sign_in(page, someone(world, place, "review"))
+    row = page.get_by_role("region", name="Waiting").get_by_role("listitem").filter(has_text="Proposal open")
+    expect(row).to_contain_text("You may review it · shop · 2 changes · e2e asks: Marketing wants it by Friday.")
 
 
 def test_the_proposals_of_a_project_are_listed_and_paged(world: World, new_page: Opens) -> None:

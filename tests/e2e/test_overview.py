@@ -18,12 +18,19 @@ def test_a_draft_waits_with_its_review_until_it_is_published(world: World, place
     place.published("/a")
     assert _drafts(world.root.get(PATH), place) == []
     place.add("/b")
+    assert _drafts(world.root.get(PATH), place)[0]["changes"] is None  # it was not read yet
     head = place.get("/draft")["head"]
     [waiting] = _drafts(world.root.get(PATH), place)
     assert (waiting["project"], waiting["draft"], waiting["head"]) == ("shop", "main", head)
+    assert waiting["changes"] == place.get("/drafts")["items"][0]["changes"]
+    assert waiting["changes"]["redirects"] == {"added": 1, "changed": 0, "removed": 0}
     assert (waiting["conflicts"], waiting["review"]["state"]) == (0, "none")
-    place.ask("POST", "/draft/review", 200, json={"action": "request", "head": head})
-    assert _drafts(world.root.get(PATH), place)[0]["review"]["state"] == "requested"
+    note = f"{'Before the sale. ' * 20}\nThank you."
+    place.ask("POST", "/draft/review", 200, json={"action": "request", "head": head, "note": note})
+    review = _drafts(world.root.get(PATH), place)[0]["review"]
+    assert (review["state"], review["requestNote"]) == ("requested", note[:200])
+    place.add("/c")
+    assert _drafts(world.root.get(PATH), place)[0]["changes"] is None  # those are of another state
     place.publish()
     assert _drafts(world.root.get(PATH), place) == []
 

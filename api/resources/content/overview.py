@@ -23,6 +23,8 @@ from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.fleet_summary import FleetSummaries
 from api.runtime.serving.release_loader import ReleaseLoader
 from content.cache import LruCache
+from content.changes.diff import Counts
+from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound, StoreError
 from gitstore.history.live import LiveProject
@@ -38,7 +40,15 @@ _log = logs.logger("overview")
 
 
 _Head = tuple[str, DraftHead]  # with its namespace
-_Draft = tuple[str, DraftHead, OpenDraft]
+
+
+class _Draft(NamedTuple):
+    """A draft with changes, and their counts where they are known."""
+
+    namespace: str
+    head: DraftHead
+    opened: OpenDraft
+    counts: Mapping[Kind, Counts] | None
 
 
 class _Shown(NamedTuple):
@@ -205,21 +215,22 @@ class Overview:
         return self._reviews.find_waiting(drafts | pushed, caller)
 
     def _show_drafts(self, drafts: Sequence[_Draft], caller: Account) -> list[dict[str, Any]]:
-        keys = [DraftKey(namespace, *head.name) for namespace, head, _ in drafts]
+        keys = [DraftKey(each.namespace, *each.head.name) for each in drafts]
         reviews = self._reviews.find_reviews(
-            {key: each.review_subject for key, (_, _, each) in zip(keys, drafts, strict=True)}, caller
+            {key: each.opened.review_subject for key, each in zip(keys, drafts, strict=True)}, caller
         )
         return [
             {
                 "namespace": key.namespace,
                 "project": key.project,
                 "draft": key.draft,
-                "head": found.head,
-                "updatedAt": json_views.dump_timestamp(head.time),
-                "conflicts": found.conflicts,
+                "head": each.opened.head,
+                "updatedAt": json_views.dump_timestamp(each.head.time),
+                "changes": None if each.counts is None else json_views.counts(each.counts),
+                "conflicts": each.opened.conflicts,
                 "review": review_json.review(review) if (review := reviews[key]) else None,
             }
-            for key, (_, head, found) in zip(keys, drafts, strict=True)
+            for key, each in zip(keys, drafts, strict=True)
         ]
 
     async def _show_proposals(self, req: Request, proposals: Sequence[tuple[str, Proposal]]) -> list[dict[str, Any]]:
@@ -262,4 +273,8 @@ def _proposal_keys(namespace: str, proposal: Proposal) -> list[DraftKey]:
 def _read_drafts(store: Store, heads: Sequence[_Head]) -> list[_Draft]:
     """Return those of the drafts that have changes."""
     read = ((namespace, head, store.drafts.read_open(namespace, head)) for namespace, head in heads)
-    return [(namespace, head, draft) for namespace, head, draft in read if draft]
+    return [
+        _Draft(namespace, head, draft, store.drafts.find_counts(namespace, head, draft))
+        for namespace, head, draft in read
+        if draft
+    ]

@@ -12,9 +12,25 @@ export const count = (value: number): string => number.format(value);
 export const plural = (value: number, noun: string, many = `${noun}s`): string => `${count(value)} ${value === 1 ? noun : many}`;
 
 /** Return counts of changes in words: "1 redirect added, 2 changed"; empty without any. */
-export function countText(noun: string, { added, changed, removed }: { added: number; changed: number; removed: number }): string {
+export function countText(noun: string, { added, changed, removed }: Changes): string {
   const found = ([[added, "added"], [changed, "changed"], [removed, "removed"]] as const).filter(([number]) => number > 0);
   return found.map(([number, word], index) => `${index ? count(number) : plural(number, noun)} ${word}`).join(", ");
+}
+
+interface Changes {
+  added: number;
+  changed: number;
+  removed: number;
+}
+
+/** Return in a few words what is changed in all: "2 redirects added", or "5 changes" of several kinds; empty without any, or where it is not known. */
+export function changesText(all: readonly ({ redirects: Changes; pages: Changes } | null)[]): string {
+  const sum = (kind: "redirects" | "pages", what: keyof Changes): number => all.reduce((total, each) => total + (each?.[kind][what] ?? 0), 0);
+  const kinds = ([["redirect", "redirects"], ["page", "pages"]] as const).flatMap(([noun, kind]) =>
+    (["added", "changed", "removed"] as const).map((what) => [sum(kind, what), noun, what] as const));
+  const [first, ...others] = kinds.filter(([number]) => number > 0);
+  if (!first) return "";
+  return others.length ? plural(others.reduce((total, [number]) => total + number, first[0]), "change") : `${plural(first[0], first[1])} ${first[2]}`;
 }
 
 /** What the forms and tables call the types of records. */

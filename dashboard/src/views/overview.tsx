@@ -9,7 +9,7 @@ import { can } from "../state/grants.ts";
 import { useLoad } from "../state/load.ts";
 import { FRESH, usePolling } from "../state/polling.ts";
 import { byNamespace, readOverview, type NamespaceView, type Overview as Shown, type Project } from "../state/overview.ts";
-import { brief, count, plural } from "../state/words.ts";
+import { changesText, count, plural, reveal } from "../state/words.ts";
 import { projectPath } from "../state/project.ts";
 import { place, withQuery } from "../state/router.ts";
 import { ProposalState, proposalPath } from "./proposal.tsx";
@@ -53,10 +53,10 @@ function rowsOf({ failing, drafts, proposals }: Shown): Row[] {
     key: `agents ${namespace}/${project}`, rank: 0, href: `${projectPath(namespace, project, "agents")}?state=failing`, name: `${namespace} / ${project}`,
     sign: <Badge tone="bad">✕ {plural(agents, "agent")} {agents === 1 ? "fails" : "fail"}</Badge>, about: agents === 1 ? first : `${first} and ${plural(agents - 1, "other")}`,
   }));
-  const open = drafts.map(({ namespace, project, draft, updatedAt, conflicts, review }): Row => {
+  const open = drafts.map(({ namespace, project, draft, updatedAt, changes, conflicts, review }): Row => {
     const { rank, about } = turnOf([{ namespace, project, review }], conflicts > 0);
     return {
-      key: `${namespace}/${project}/${draft}`, rank, about: <>{about}{about && saidOf(review) && " · "}<bdi>{saidOf(review)}</bdi></>, name: `${namespace} / ${project}${draft === "main" ? "" : ` (${draft})`}`,
+      key: `${namespace}/${project}/${draft}`, rank, about: told(about, changesText([changes]), saidOf(review)), name: `${namespace} / ${project}${draft === "main" ? "" : ` (${draft})`}`,
       href: `${projectPath(namespace, project, "draft")}${draft === "main" ? "" : `?draft=${encodeURIComponent(draft)}`}`, at: updatedAt,
       sign: <DraftState conflicts={conflicts} state={review?.state} />,
     };
@@ -66,17 +66,28 @@ function rowsOf({ failing, drafts, proposals }: Shown): Row[] {
     const names = proposal.projects.map((each) => each.name).join(", ");
     return {
       key: `${namespace}/${proposal.id}`, rank, href: proposalPath(namespace, proposal.id), name: `${namespace}: ${proposal.title}`,
-      sign: <ProposalState state={proposal.state} />, about: about ? <>{about}{names && ` (${names})`}</> : names, at: proposal.updatedAt,
+      sign: <ProposalState state={proposal.state} />, about: told(about, names, changesText(proposal.projects.map((each) => each.changes)), proposal.projects.map((each) => saidOf(each.review)).find(Boolean)), at: proposal.updatedAt,
     };
   });
   return [...broken, ...open, ...pushed].sort((one, other) => one.rank - other.rank);
 }
 
+/** What is known of a row, in one line. */
+const told = (...parts: readonly ComponentChildren[]): ComponentChildren =>
+  parts.filter(Boolean).map((each, at) => <>{at > 0 && " · "}<bdi>{each}</bdi></>);
+
 /** Who has asked for a review, or who has rejected it, with the first words of the note. */
 function saidOf(review: Review | null): string {
   const [rejection] = review?.state === "rejected" ? review.rejections.slice(-1) : [];
-  if (rejection) return `Rejected by ${nameOf(rejection.by)}${rejection.note && `: ${brief(rejection.note.split("\n")[0] ?? "")}`}`;
-  return review?.state === "requested" && review.requestedBy ? `${nameOf(review.requestedBy)} asks` : "";
+  if (rejection) return `Rejected by ${nameOf(rejection.by)}${beginOf(rejection.note)}`;
+  return review?.state === "requested" && review.requestedBy ? `${nameOf(review.requestedBy)} asks${beginOf(review.requestNote)}` : "";
+}
+
+const MOST_LETTERS = 80; // of a note
+
+function beginOf(note: string): string {
+  const letters = Array.from(note.split("\n")[0] ?? "");
+  return letters.length ? `: ${reveal(letters.length > MOST_LETTERS ? `${letters.slice(0, MOST_LETTERS).join("").trimEnd()}…` : letters.join(""))}` : "";
 }
 
 const nameOf = ({ displayName, name }: { displayName: string; name: string }): string => displayName || name;
