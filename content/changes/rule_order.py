@@ -24,7 +24,7 @@ def restore_rules(present: Sequence[Record], order: Sequence[str], restored: Map
     result = followers[None]
     for record in rest:
         result.append(restored.get(record.identity, record))
-        result += followers.get(record.identity, ())
+        result += followers.pop(record.identity, ())  # once, where a push has brought the rule above twice
     placed = known.union(order)
     return result + [record for key, record in restored.items() if key not in placed]
 

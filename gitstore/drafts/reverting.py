@@ -1,7 +1,6 @@
 """Reverts of some changes of a draft: their records are restored from the draft's base."""
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -31,7 +30,8 @@ from gitstore.errors import NotAllowed, NotFound
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
 from gitstore.layout import CommitId, TreeId
-from gitstore.yamlfiles.dump import EMPTY_FILES, LAYOUTS, dump_item
+from gitstore.yamlfiles.dump import EMPTY_FILES
+from gitstore.yamlfiles.restored_file import restore_file
 from gitstore.yamlfiles.rewrite import RewrittenFile, rewrite_file
 
 FEW = 100  # changes, which are looked up one by one
@@ -170,40 +170,22 @@ class _DraftReverter:
     def _find_emptied(self) -> Files:
         """Return the files, as removed, that the draft added and that have no rule any more."""
         empty = [(kind, file) for kind in Kind for file in self._working.rule_files[kind] if not len(file.segment)]
-        new = [file for kind, file in empty if self._before.text((kind, file.path), self._read_blob) is None]
+        new = [file for kind, file in empty if not self._before.has((kind, file.path))]
         return {file.path: None for file in new if self._read_blob(file.blob) in EMPTY_FILES}
 
     def _choose_bytes(self, place: Place, edited: bytes) -> bytes | None:
         """Return the base's file with the remaining changes if that keeps every remaining line of the draft, else `edited`."""
-        now, before = self.lists.text(place, self._read_blob), self._before.text(place, self._read_blob)
-        wanted = self.lists.changed[place]
+        path, wanted = self._working.full_path(place[1]), self.lists.changed[place]
+        before, now = self._before.file(place, self._read_blob), self.lists.file(place, self._read_blob)
         if before is None:
             return None if not wanted and b"#" not in edited else edited
-        found = rewrite_file(before, self._working.full_path(place[1]), wanted)
-        restored = found.data
-        lost = (_lines(edited) & _lines(now or b"")) - _lines(restored)
-        if restored == before:
-            # a restored file gets its old bytes back over lines that only the service has written
-            lost = _unquoted(lost) - _unquoted(_lines(restored)) - _unquoted(_dumped(wanted))
-        if not lost:
-            known = self.lists.rewritten.get(place[1])
-            self.lists.rewritten[place[1]] = found._replace(before=known.before if known else None)
-        return edited if lost else restored
+        known = self.lists.rewritten.get(place[1])
+        if now and known:
+            restored = restore_file(before, now, known, path)
+        else:
+            restored = rewrite_file(before.data, path, wanted, known=before.rules)
+        self.lists.rewritten[place[1]] = restored._replace(before=known.before if known else None)
+        return restored.data
 
     def _path(self, placed: Placed[Record] | None) -> str:
         return placed.file.removeprefix(f"{self._working.project}/") if placed else ""
-
-
-def _lines(data: bytes) -> Counter[bytes]:
-    """Return the lines without indentation, line breaks and blank lines."""
-    return Counter(filter(None, map(bytes.strip, data.splitlines())))
-
-
-def _unquoted(lines: Counter[bytes]) -> Counter[bytes]:
-    """Return the lines without quotes and spaces, which do not change their meaning."""
-    return Counter(line.translate(None, b"'\" ") for line in lines.elements())
-
-
-def _dumped(records: Sequence[Record]) -> Counter[bytes]:
-    """Return the lines that the service writes for these records, in either layout."""
-    return _lines("".join(dump_item(record, layout) for record in records for layout in LAYOUTS).encode())

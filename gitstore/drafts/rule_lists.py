@@ -10,6 +10,7 @@ from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.content_files import ContentFiles, ContentPlan
 from gitstore.layout import BlobId
 from gitstore.yamlfiles.dump import new_file
+from gitstore.yamlfiles.restored_file import ReadFile
 from gitstore.yamlfiles.rewrite import RewrittenFile, rewrite_file
 
 Place = tuple[Kind, str]  # a kind and the path of a file in the project
@@ -76,18 +77,21 @@ class RuleLists:
         lists = {place[1]: self._dump(place, records, read_blob) for place, records in self.changed.items()}
         return {**lists, **self._planned.bodies}
 
-    def text(self, place: Place, read_blob: ReadBlob) -> bytes | None:
-        """Return the bytes of a file in the snapshot."""
+    def has(self, place: Place) -> bool:
+        """Tell whether the snapshot has a file."""
+        return place in self._files
+
+    def file(self, place: Place, read_blob: ReadBlob) -> ReadFile | None:
+        """Return a file as the snapshot has it."""
         file = self._files.get(place)
-        return read_blob(file.blob) if file else None
+        return ReadFile(read_blob(file.blob), file.segment.rules) if file else None
 
     def _dump(self, place: Place, records: Sequence[Record], read_blob: ReadBlob) -> bytes:
-        data = self.text(place, read_blob)
-        if data is None:
+        before = self.file(place, read_blob)
+        if before is None:
             return new_file(place[0], records)
-        file = self._files[place]
-        found = rewrite_file(data, self._snapshot.full_path(place[1]), records, known=file.segment.rules)
-        self.rewritten[place[1]] = found._replace(before=file.blob)
+        found = rewrite_file(before.data, self._snapshot.full_path(place[1]), records, known=before.rules)
+        self.rewritten[place[1]] = found._replace(before=self._files[place].blob)
         return found.data
 
     def _original(self, place: Place) -> list[Record]:

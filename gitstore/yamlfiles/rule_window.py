@@ -16,7 +16,7 @@ from gitstore.yamlfiles.rule_file import RuleFile
 
 # The blank lines above a new rule are those above its neighbour, which are known only below another rule.
 _NEIGHBOURS = 2
-_MOST = 4  # a window of more than one rule in so many is not worth a cut
+MOST = 4  # a window of more than one rule in so many is not worth a cut
 # A tab, a line break of YAML 1.1, and a text of several lines (`|`, `>`): blank lines and comments below may belong to it.
 _DASH = re.compile(rb" *- +[^ #\n]")
 _RULE = re.compile(r"/(?:redirects|pages)/(\d+)(?:/|$)")
@@ -71,22 +71,33 @@ def cut_window(data: bytes, known: RuleFile, wanted: Sequence[Record]) -> RuleWi
 
     `known` has the rules of the file as it is.
     """
-    if not _is_plain(known, wanted) or b"\r" in data:
+    if not _is_plain(known, wanted):
         return None
     same, same_below = count_equal_ends(known.records, wanted)
     count = len(known.records)
     first, end = max(same - _NEIGHBOURS, 0), min(count - same_below + _NEIGHBOURS, count)
-    if (end - first) * _MOST > count or len(wanted) - count > end - first:
+    if (end - first) * MOST > count or len(wanted) - count > end - first:
+        return None
+    return cut_rules(data, known, first, end, wanted[first : len(wanted) - (count - end)])
+
+
+def cut_rules(
+    data: bytes, known: RuleFile, first: int, end: int, wanted: Sequence[Record] | None = None
+) -> RuleWindow | None:
+    """Cut the lines of the rules from `first` to before `end`; None if other lines may belong to them.
+
+    `wanted` is what they are to become, if anything else.
+    """
+    if b"\r" in data:
         return None
     begin, stop = _cut_lines(data, known, first, end)
     head = f"{known.kind}:\n".encode() if first else b""
     part = head + data[begin:stop]
-    edges = [*([begin] if first else []), *([stop] if end < count else [])]
+    edges = [*([begin] if first else []), *([stop] if end < len(known.records) else [])]
     if not all(_DASH.match(data, edge) for edge in edges) or _ODD_TEXT.search(part):
         return None
-    return RuleWindow(
-        known, data[:begin], head, part, data[stop:], first, end, wanted[first : len(wanted) - (count - end)]
-    )
+    becomes = known.records[first:end] if wanted is None else wanted
+    return RuleWindow(known, data[:begin], head, part, data[stop:], first, end, becomes)
 
 
 def _is_plain(known: RuleFile, wanted: Sequence[Record]) -> bool:
