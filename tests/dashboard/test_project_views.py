@@ -713,6 +713,28 @@ def test_a_discarded_change_is_not_put_back_over_one_that_came_before_the_rule_w
     assert drafted(place)["/a"] == "/theirs"
 
 
+def test_a_page_of_changes_is_shown_whole_and_stays_in_its_place_when_one_is_discarded(
+    world: World, new_page: Opens
+) -> None:
+    """What fills a screen is shown first, the others when it is painted; a discard keeps all of them and the scroll."""
+    place = world.place()
+    new = [{"op": "put", "kind": "redirect", "item": redirect(f"/r{number:03}")} for number in range(120)]
+    place.ask("POST", "/draft/changes", 200, json=new)
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    expect(page.locator(".change")).to_have_count(50)
+    page.get_by_role("link", name="Next").click()
+    expect(page.locator(".change").first).to_contain_text("/r050")
+    expect(page.locator(".change")).to_have_count(50)
+    last = page.get_by_role("button", name="Discard the change of /r099")
+    last.scroll_into_view_if_needed()
+    place_before = page.evaluate("scrollY")
+    last.click()
+    expect(last).to_have_count(0)
+    assert page.evaluate("scrollY") > place_before / 2 > 0
+    expect(page.locator(".change").last).to_contain_text("/r100")
+
+
 LINES = [f"Disallow: /old/{number}/\n" for number in range(1, 101)]
 
 

@@ -1,5 +1,5 @@
 // When something is painted, and when it is late.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 /** Wait until what is shown now is painted: what is read after that takes no time from it. */
 export const painted = (): Promise<void> => new Promise((done) => {
@@ -20,4 +20,25 @@ export function useLate(begun: boolean, ms: number): boolean {
     };
   }, [begun]);
   return begun && (late || ms === 0);
+}
+
+const FIRST = 20; // records, which fill a screen
+
+/** Return the records to show: those of another page as far as a screen shows them, and all as soon as these are painted. */
+export function useFirstScreen<T extends { id: string }>(items: readonly T[]): readonly T[] {
+  const whole = useRef<readonly T[]>([]);
+  const [, render] = useState({});
+  const shown = new Set(whole.current.map((each) => each.id));
+  const isWhole = items.length <= FIRST || items.some((each) => shown.has(each.id));
+  useEffect(() => {
+    let isWanted = true;
+    if (isWhole) whole.current = items;
+    else void painted().then(() => {
+      if (!isWanted) return;
+      whole.current = items;
+      render({});
+    });
+    return () => { isWanted = false; };
+  }, [items]);
+  return isWhole ? items : items.slice(0, FIRST);
 }

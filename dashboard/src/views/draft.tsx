@@ -9,7 +9,7 @@ import { Pages, Search } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
-import { painted, useLate } from "../state/frames.ts";
+import { painted, useFirstScreen, useLate } from "../state/frames.ts";
 import { keptText } from "../state/kept.ts";
 import { useLoad, type Loaded } from "../state/load.ts";
 import { isAboutDraft, keepPage, keyOf, may, mayEdit, noteStep, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
@@ -140,6 +140,7 @@ function Open({ of, draft, head, state, diff, lose, effects, thread, earlier, pu
   const chosen = seen === diff ? all : stillThere(all, seen, diff);
   useEffect(() => setChosen({ all: chosen, of: diff }), [diff]);
   const [discarding, setDiscarding] = useState(false);
+  const shown = useFirstScreen(diff.items);
   const call = useCall();
   const edits = ({ kind }: Change): boolean => may(of, kind, "write");
   const publishes = may(of, "project", "publish");
@@ -194,7 +195,7 @@ function Open({ of, draft, head, state, diff, lose, effects, thread, earlier, pu
             <Select label="Kind of change" value={changeFilters(place.value.query).change ?? ""} options={CHANGED} onChange={(change) => ask({ change })} /></div>}
           {diff.total === 0 ? sizeOf(diff) > 0 ? <Empty title="No change matches"><p><a href={withQuery(place.value, { q: "", change: "" })}>Show all {plural(sizeOf(diff), "change")}</a></p></Empty> : <Empty title="No rule differs from what is published" /> : <>
             <ul class="changes">
-              {diff.items.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} thread={thread.data} edits={edits(each)} chooses={edits(each) || publishes}
+              {shown.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} thread={thread.data} edits={edits(each)} chooses={edits(each) || publishes}
                 chosen={chosen.has(each.id)} choose={choose} revert={revert} />)}
             </ul>
             <Pages total={diff.total} ahead={(next) => readChangesAhead(of, next)} /></>}
