@@ -614,6 +614,9 @@ def test_one_change_or_all_are_discarded(world: World, new_page: Opens) -> None:
     page.get_by_role("button", name="Discard the draft").click()
     expect(page.get_by_text("No draft is open")).to_be_visible()
     assert drafted(place) == {}
+    page.get_by_role("button", name="Undo").last.click()
+    expect(page.locator(".change")).to_contain_text("/b")
+    assert drafted(place) == {"/b": "/new"}
 
 
 def test_changes_are_discarded_though_what_undo_needs_cannot_be_read_afterwards(world: World, new_page: Opens) -> None:

@@ -716,7 +716,7 @@ def test_a_discarded_change_is_not_put_back_over_one_that_came_before_the_rule_w
 def test_a_page_of_changes_is_shown_whole_and_stays_in_its_place_when_one_is_discarded(
     world: World, new_page: Opens
 ) -> None:
-    """What fills a screen is shown first, the others when it is painted; a discard keeps all of them and the scroll."""
+    """The first screen is painted before the others; a discard keeps all of them and the scroll."""
     place = world.place()
     new = [{"op": "put", "kind": "redirect", "item": redirect(f"/r{number:03}")} for number in range(120)]
     place.ask("POST", "/draft/changes", 200, json=new)

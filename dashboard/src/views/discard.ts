@@ -53,19 +53,31 @@ interface Done {
 /** Discard changes of the draft at `head`. */
 export async function discardChanges(of: Of, draft: string, head: string, changes: readonly Change[]): Promise<Done> {
   const many = changes.length > MOST_UNDONE;
-  const before = many ? [] : await Promise.all(changes.map(async (each) => readBefore(of, head, each)));
+  const before = many ? [] : await readAllBefore(of, head, changes);
   const { head: now } = await post(`${P}/draft/revert`, { path: of, query: { draft }, body: { ids: changes.map((each) => each.id), head } });
   noteStep(head, now);
-  if (many) return { head: now, undo: undefined };
+  return { head: now, undo: many ? undefined : undoDiscard(of, changes, before) };
+}
+
+/** Discard the draft at `head`; return what puts the `changes` back, where these are all that it has. */
+export async function discardDraft(of: Of, draft: string, head: string, changes: readonly Change[]): Promise<Done["undo"]> {
+  const before = await readAllBefore(of, head, changes);
+  await remove(`${P}/draft`, { path: of, query: { draft, head } });
+  return changes.length ? undoDiscard(of, changes, before) : undefined;
+}
+
+const readAllBefore = async (of: Of, head: string, changes: readonly Change[]): Promise<(Rule | null)[]> => Promise.all(changes.map(async (each) => readBefore(of, head, each)));
+
+/** Look at what the discarded changes have left; return what puts them back, as long as it is so. */
+function undoDiscard(of: Of, changes: readonly Change[], before: readonly (Rule | null)[]): () => void {
   const looks = Promise.all([
     Promise.all(changes.map(async (each) => (each.change === "added" ? null : read(of, each)))),
     get(`${P}/version`, { path: of }),
   ]);
   looks.catch(() => undefined); // they are discarded: only Undo is missing, which tells the fault
-  const undo = (): void => void looks.then(([after, version]) =>
+  return () => void looks.then(([after, version]) =>
     putBack(of, changes.map((change, index) => ({ change, before: before[index] ?? null, after: after[index] ?? null })), version),
   ).catch((ex: unknown) => tellRefused(ex, "Look at the draft before you change it again."));
-  return { head: now, undo };
 }
 
 async function putBack(of: Of, discarded: readonly Discarded[], version: unknown): Promise<void> {

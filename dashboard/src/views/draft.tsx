@@ -1,7 +1,7 @@
 // The draft of a project: what changed, what it causes, its review, and the publish.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { get, post, remove } from "../api/client.ts";
+import { get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Reading, Select } from "../components/basics.tsx";
 import { FormDialog, Refusal, useCall } from "../components/form.tsx";
@@ -19,7 +19,7 @@ import { ChangeCard, Counts, ImpactPanel, outdatedBy, Problems } from "./changes
 import { Conflicts } from "./conflicts.tsx";
 import { useDrafts } from "./draft_choice.tsx";
 import { callOfChanges, changeFilters, KEEP_CHANGES, readChangesAhead, type ChangeList as Diff } from "./draft_lists.ts";
-import { discardChanges, readBeforeDiscard } from "./discard.ts";
+import { discardChanges, discardDraft, readBeforeDiscard } from "./discard.ts";
 import { Files } from "./files.tsx";
 import { FixFinding, Fixes } from "./fixes.tsx";
 import { Moved, PublishDialog, type Subject } from "./publish.tsx";
@@ -253,10 +253,12 @@ function Discard({ of, draft, now, close }: { of: Of; draft: string; now: Subjec
   const call = useCall();
   const isMoved = now.head !== seen.head;
   const authors = useDrafts(of).data?.items.find((each) => each.draft === draft)?.authors ?? [];
+  // A page of rules can be put back; what is in files beside them, and what is said of them, can not.
+  const isUndone = seen.total === seen.items.length && seen.files.length === 0;
   const discard = (): void => call.run(async () => {
-    await remove(`${P}/draft`, { path: of, query: { draft, head: seen.head } });
+    const undo = await discardDraft(of, draft, seen.head, isUndone ? seen.items : []);
     tellChanged();
-    toast("The draft is discarded.");
+    toast("The draft is discarded.", undo);
     keepPage({ page: "" });
     close();
   }, "the draft is discarded");
@@ -264,7 +266,7 @@ function Discard({ of, draft, now, close }: { of: Of; draft: string; now: Subjec
     <FormDialog title="Discard the whole draft?" dirty={false} onClose={close}>
       {isMoved ? <Moved seen={seen} now={now} undone="discarded" take={() => { setSeen(now); call.clear(); }} /> : <Refusal text={call.faults.text} still={call.still} />}
       <p><strong><Counts counts={seen.counts} files={seen.files} /></strong></p>
-      <p>All of its changes are lost{authors.length > 0 && <>, the work of <strong><bdi>{authors.join(", ")}</bdi></strong>, and cannot be taken back here</>}. What is published stays as it is.</p>
+      <p>All of its changes are lost{authors.length > 0 && <>, the work of <strong><bdi>{authors.join(", ")}</bdi></strong></>}{isUndone ? ", until you take it back with Undo" : ", and cannot be taken back here"}. What is published stays as it is.</p>
       <p class="actions"><Button kind="danger" disabled={call.busy || isMoved} onClick={discard}>Discard the draft</Button><Button onClick={close}>Keep it</Button></p>
     </FormDialog>
   );
