@@ -96,7 +96,7 @@ def content_routes(  # noqa: PLR0913, PLR0917 - every dependency of the content 
         Route(_PROJECT + "/draft/review", DraftReview(store, reviews)),
         Route(_PROJECT + "/publish", Publish(store, convergence, reviews, pulls)),
         Route(_PROJECT + "/rollback", Rollback(store)),
-        Route(_PROJECT + "/history", History(store)),
+        Route(_PROJECT + "/history", History(store, reviews)),
         Route(_PROJECT + "/history/{version}", HistoryEntry(store, signer)),
         Route(_PROJECT + "/history/{version}/review", PublishReview(store, reviews)),
         Route(_PROJECT + "/test", Test(releases, store)),

@@ -97,6 +97,15 @@ def latest_verdicts(draft: ReviewSubject, remarks: Sequence[Remark]) -> list[Rem
     return list({each.person.email: each for each in verdicts}.values())
 
 
+def outcome_of(remarks: Sequence[Remark]) -> ReviewStatus:
+    """Return how the review of one commit ended, from the remarks on it, oldest first, also by people who may no longer review."""
+    verdicts = {each.person.email: each.action for each in remarks if each.action in _VERDICTS}
+    if verdicts:
+        return ReviewStatus.REJECTED if Action.REJECT in verdicts.values() else ReviewStatus.APPROVED
+    is_requested = any(each.action is Action.REQUEST for each in remarks)
+    return ReviewStatus.REQUESTED if is_requested else ReviewStatus.NONE
+
+
 def find_involved(
     draft: ReviewSubject, remarks: Sequence[Remark], pushers: Collection[str], token_owners: TokenOwners
 ) -> frozenset[str]:

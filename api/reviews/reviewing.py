@@ -32,8 +32,10 @@ from api.db.timestamps import Clock, utc_now
 from api.errors import Forbidden
 from api.reviews.review import (
     Review,
+    ReviewStatus,
     find_involved,
     latest_verdicts,
+    outcome_of,
     select_thread,
     summarize_review,
     with_token_owners,
@@ -204,6 +206,18 @@ class Reviews:
         """Return the remarks on these commits in a project, oldest first: the conversation that led to a publish."""
         with self.database.reading() as connection:
             return find_remarks(connection, namespace, project, commits)
+
+    def outcomes(self, namespace: str, project: str, commits: Collection[str]) -> dict[str, ReviewStatus]:
+        """Return how the review of each of these commits ended; none while the database is unavailable."""
+        try:
+            remarks = self.remarks_on(namespace, project, commits) if commits else []
+        except (StateBusy, StateBroken) as ex:
+            _log.warning("reviews_not_read", exc_info=ex)
+            return {}
+        by_head: dict[str, list[Remark]] = {commit: [] for commit in commits}
+        for remark in remarks:
+            by_head[remark.head].append(remark)
+        return {head: outcome_of(found) for head, found in by_head.items()}
 
     def last_remarks(self, namespace: str, name: str) -> list[Remark]:
         """Return the newest remarks on a proposal that may be gone, newest first; none while the database is unavailable."""

@@ -150,6 +150,16 @@ def test_a_rejection_and_warnings_are_told_before_a_publish_and_in_the_history(w
     expect(dialog.get_by_text("Rejected by Ada Lovelace.")).to_be_visible()
     dialog.get_by_role("button", name="Publish anyway").click()
     page.get_by_role("button", name="Done").click()
+    place.add("/d")
+    place.ask("POST", "/draft/review", 200, json={"action": "request", "head": place.get("/draft")["head"]})
+    place.publish()
+    page.goto(view(place, "/history"))
+    rows = page.locator(".publishes > li")
+    expect(rows.nth(0)).to_contain_text("Without the review asked for")
+    expect(rows.nth(1)).to_contain_text("✕ Despite a rejection")
+    expect(rows.nth(2)).to_contain_text("Publish 1")
+    expect(rows.nth(2)).not_to_contain_text("reject")
+    assert violations(page) == []
     page.goto(view(place, "/history?version=2"))
     expect(page.get_by_text("Its review was rejected by Ada Lovelace.")).to_be_visible()
     assert violations(page) == []

@@ -303,6 +303,27 @@ def test_a_publish_is_found_by_the_head_of_its_draft(world: World) -> None:
     assert place.get("/history/3")["mergedHead"] == head
 
 
+def test_the_history_says_how_the_review_of_each_publish_ended(world: World) -> None:
+    place, reviewer = world.place(), world.person("publisher")
+    place.published("/unasked")
+    for source, *actions in (
+        ("/asked", "request"),
+        ("/approved", "request", "approve"),
+        ("/rejected", "approve", "reject"),
+        ("/changed-mind", "reject", "approve"),
+    ):
+        place.add(source)
+        for action in actions:
+            caller = place if action == "request" else place.as_(reviewer)
+            caller.ask("POST", "/draft/review", 200, json={"action": action, "head": place.get("/draft")["head"]})
+        place.publish()
+    place.ask("POST", "/rollback", 200, json={"version": 2})
+    expected = [None, "approved", "rejected", "approved", "requested", "none", None]
+    assert [each["reviewState"] for each in place.get("/history")["items"]] == expected
+    assert [each["reviewState"] for each in place.get("/history", q="4")["items"]][-1:] == ["approved"]
+    assert [each["reviewState"] for each in place.get("/history", source="/rejected")["items"]] == [None, "rejected"]
+
+
 def test_a_pushed_commit_that_names_no_commit_as_its_head_has_none(world: World, tmp_path: Path) -> None:
     place = world.place()
     place.published("/a")

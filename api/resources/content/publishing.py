@@ -1,6 +1,6 @@
 """Publishes: publish a draft, roll back, and read the history."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -146,8 +146,9 @@ class Rollback:
 class History:
     """The publishes of a project."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, reviews: Reviews) -> None:
         self._store = store
+        self._reviews = reviews
 
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
@@ -159,14 +160,24 @@ class History:
         if text:
             search = self._store.publishes.search
             publishes, total, searched = await run_in_thread(search, namespace, project, text, offset, limit)
-            items = [json_views.publish_record(publish) for publish in publishes]
+            items = await self._with_reviews(namespace, project, map(json_views.publish_record, publishes))
             write_window(resp, items, total, limit, offset, searched=searched)
             return
         if rule:
             await self._write_rule_history(req, resp, namespace, project, *rule)
             return
         found, total = await run_in_thread(self._store.publishes.history, namespace, project, offset, limit)
-        write_window(resp, [json_views.publish_record(publish) for publish in found], total, limit, offset)
+        items = await self._with_reviews(namespace, project, map(json_views.publish_record, found))
+        write_window(resp, items, total, limit, offset)
+
+    async def _with_reviews(
+        self, namespace: str, project: str, items: Iterable[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """Return publishes, each with how the review of what it merged ended."""
+        publishes = list(items)
+        heads = {head for each in publishes if (head := each["mergedHead"])}
+        found = await run_in_thread(self._reviews.outcomes, namespace, project, heads)
+        return [{**each, "reviewState": found.get(each["mergedHead"])} for each in publishes]
 
     async def _write_rule_history(
         self, req: Request, resp: Response, namespace: str, project: str, kind: Kind, identity: str
@@ -175,7 +186,7 @@ class History:
         limit, offset = read_window(req)
         window = slice(offset, offset + limit)
         found, total = await run_in_process(list_rule_history, self._store, namespace, project, kind, identity, window)
-        write_window(resp, found, total, limit, offset)
+        write_window(resp, await self._with_reviews(namespace, project, found), total, limit, offset)
 
 
 class HistoryEntry:

@@ -87,6 +87,8 @@ function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.El
         {newest && publish.served && <Badge tone="good">✓ Served now</Badge>}
         {!publish.served && <Badge tone="bad">✕ Never served</Badge>}
         {publish.overrideReason && <Badge tone="warn">By override</Badge>}
+        {publish.reviewState === "rejected" && <Badge tone="bad">✕ Despite a rejection</Badge>}
+        {publish.reviewState === "requested" && <Badge tone="warn">Without the review asked for</Badge>}
         {publish.rolledBackToNumber && <Badge tone="warn">Rolls back to publish {publish.rolledBackToNumber}</Badge>}
       </header>
       <p class="facts">
