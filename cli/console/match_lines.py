@@ -1,14 +1,16 @@
 """The answer to a request, for people to read: the matching rule, the candidates that lost, and the redirect chain."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from content.matching.match import Chain, Match, MatchResult
+from content.matching.near_misses import NearMiss
 
 
-def match_lines(answer: MatchResult, chain: Chain) -> Iterator[str]:
-    """Yield the rule that answers, the candidates that lost, and the rest of the chain."""
+def match_lines(answer: MatchResult, chain: Chain, near: Sequence[NearMiss] = ()) -> Iterator[str]:
+    """Yield the rule that answers, the candidates that lost, and the rest of the chain; else the rules that nearly match."""
     if answer.winner is None:
         yield "nothing matches"
+        yield from (f"  nearly {_line(miss.match)}: {miss.reason}" for miss in near)
         return
     yield _line(answer.winner)
     yield from (f"  not {_line(candidate.match)}: {candidate.reason}" for candidate in answer.candidates)

@@ -10,6 +10,7 @@ from cli.console.output import print_json, print_lines
 from cli.console.setup import data_option, json_option, namespace_argument, open_store, project_argument
 from content.matching.request import parse_request
 from gitstore.drafts.drafts import DraftName
+from gitstore.drafts.other_state import find_near
 from gitstore.drafts.revisions import DRAFT, PUBLISHED
 
 
@@ -31,8 +32,8 @@ def command(namespace: str, project: str, url: str, at: str, draft: str, *, as_j
     """Show how a URL resolves, and why.
 
     Prints the matching rule of PROJECT with its file and line, the other candidates and why they lost, and the redirect
-    chain. URL is a path such as /old?a=b or //a, or starts with http:// or https:// if the host matters. Exits with 1 if
-    nothing matches.
+    chain; if nothing matches, the rules that nearly match. URL is a path such as /old?a=b or //a, or starts with http:// or
+    https:// if the host matters. Exits with 1 if nothing matches.
     """
     try:
         request = parse_request(url)
@@ -43,9 +44,12 @@ def command(namespace: str, project: str, url: str, at: str, draft: str, *, as_j
         require_draft(store, namespace, DraftName(project, draft))
     matcher = store.revisions.matcher(namespace, project, at, draft)
     answer, chain = matcher.answer(request), matcher.follow(request)
+    near = None
+    if answer.winner is None:
+        near = find_near(matcher, store.revisions.other_state(namespace, project, at, draft), request)
     if as_json:
-        print_json(json_views.answer(url, answer, chain))
+        print_json(json_views.answer(url, answer, chain, near))
     else:
-        print_lines(*match_lines(answer, chain))
+        print_lines(*match_lines(answer, chain, near or ()))
     if answer.winner is None:
         raise ProblemsFound

@@ -17,6 +17,7 @@ from cli.release import proposal_actions, proposal_reviews
 from cli.release.found_proposal import find_proposal, proposal_argument, read_threads, reports_as_json, stale_before
 from cli.release.remark_lines import remark_lines
 from content.changes.diff import count
+from content.matching.near_misses import find_near_misses
 from content.matching.request import parse_request
 from content.records.printable import escape_unprintable
 from content.records.problem import Severity
@@ -206,9 +207,10 @@ def _resolve(
                 raise click.BadParameter(str(ex), param_hint="--url") from ex
             answer, chain = matcher.answer(request), matcher.follow(request)
             is_found[url] = is_found[url] or answer.winner is not None
-            answers.append({"project": name, **json_views.answer(url, answer, chain)})
+            near = None if answer.winner else find_near_misses(matcher, request)
+            answers.append({"project": name, **json_views.answer(url, answer, chain, near)})
             if not as_json:
-                print_lines(f"{name} {url}", *(f"  {line}" for line in match_lines(answer, chain)))
+                print_lines(f"{name} {url}", *(f"  {line}" for line in match_lines(answer, chain, near or ())))
     if as_json:
         print_json(answers)
     return all(is_found.values())

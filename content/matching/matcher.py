@@ -80,7 +80,7 @@ class Matcher:
             host = canonical_host(url.authority or "")
         except ValueError:
             return None
-        return request_for(host, url.rest), host == request.host or host in self._hosts
+        return request_for(host, url.rest), host == request.host or host in self.hosts
 
     def _matches(self, request: Request, *, include_hostless: bool = True) -> Iterator[Match]:
         """Yield every rule that matches, best first; rules without a host only where `include_hostless` is true."""
@@ -122,7 +122,8 @@ class Matcher:
         return self.source.patterns()
 
     @cached_property
-    def _hosts(self) -> frozenset[str]:
+    def hosts(self) -> frozenset[str]:
+        """The canonical hosts of all exact redirects and pages."""
         return frozenset(self.source.hosts())
 
 

@@ -24,9 +24,10 @@ from gitstore.compiled.validation.subjects import Subject, find_subjects
 from gitstore.drafts.draft_changes import NO_CHANGES, draft_changes
 from gitstore.drafts.edits import Edit, Put
 from gitstore.drafts.listing import EVERYTHING, DraftView, Query, find_all
+from gitstore.drafts.other_state import OtherState
 from gitstore.drafts.revisions import BASE, DRAFT, PUBLISHED, Revision, read_base_tree, read_revision, require_readable
 from gitstore.drafts.state_changes import compare_trees
-from gitstore.errors import BadRequest, UnknownRecord
+from gitstore.errors import BadRequest, Broken, NotFound, UnknownRecord
 from gitstore.layout import TreeId
 from gitstore.store.access import Component, StoreAccess
 
@@ -67,9 +68,38 @@ class Revisions(Component):
             if at == PUBLISHED or state.version:
                 found = compiler.release(project, state.tree).matcher
                 return _edited(found, compiler.snapshot(project, state.tree), edits) if edits else found
-            snapshot = compiler.snapshot(project, state.tree)
-            found = self._matchers.get((namespace, project, state.tree), lambda: Matcher(SnapshotRules(snapshot)))
-            return _edited(found, snapshot, edits) if edits else found
+            found = self._unpublished(compiler, project, state.tree)
+            return _edited(found, compiler.snapshot(project, state.tree), edits) if edits else found
+
+    def other_state(self, namespace: str, project: str, at: str, draft: str = DEFAULT_DRAFT) -> OtherState | None:
+        """Return what is published for a draft, and the draft for what is published; None where they do not differ.
+
+        None also if `at` is another state, or the draft cannot be read.
+        """
+        if at not in {PUBLISHED, DRAFT}:
+            return None
+        published = self._access.project(namespace, project)
+        with self._access.reading(namespace) as compiler:
+            try:
+                state = read_revision(compiler, project, published.entry, DRAFT, draft)
+            except (Broken, NotFound):
+                return None
+            release = published.entry.tree
+            if state.tree == release:
+                return None
+            base = None
+            if state.base_tree:
+                is_alone = state.base_tree == release
+                base = published.release.matcher if is_alone else self._unpublished(compiler, project, state.base_tree)
+            own = self._unpublished(compiler, project, state.tree) if at == PUBLISHED else published.release.matcher
+            other = DRAFT if at == PUBLISHED else PUBLISHED
+            return OtherState(other, own, base, compiler.snapshot(project, state.tree), draft)
+
+    def _unpublished(self, compiler: Compiler, project: str, tree: TreeId) -> Matcher:
+        """Return the cached matcher of a state that may not be compiled to a release."""
+        return self._matchers.get(
+            (compiler.paths.name, project, tree), lambda: Matcher(SnapshotRules(compiler.snapshot(project, tree)))
+        )
 
     def lint(self, namespace: str, project: str, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT) -> list[Problem]:
         """Return every error and warning of a state of the project."""

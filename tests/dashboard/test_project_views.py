@@ -284,6 +284,34 @@ def test_urls_are_tested_in_two_states_side_by_side(world: World, new_page: Open
     assert violations(page) == []
 
 
+def test_a_url_without_a_rule_leads_to_those_that_nearly_match(world: World, new_page: Opens) -> None:
+    """A rule that the draft removes leads to its history; beside the other state it is left out."""
+    place = world.place()
+    place.published("/sale/")
+    place.published("/gone")
+    rule = next(each for each in place.get("/draft/redirects")["items"] if each["source"] == "/gone")
+    place.ask("DELETE", f"/draft/redirects/{rule['id']}", 204)
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/test?at=draft"))
+    page.get_by_label("URLs or paths").fill("/sale\n/gone\n/nothing")
+    page.get_by_role("button", name="Test 3 URLs").click()
+    near = page.get_by_role("list", name="Nearly matches")
+    expect(near).to_have_text(["/sale/ it matches with a slash at the end", "/gone the draft removes it"])
+    assert violations(page) == []
+    page.get_by_label("Compare with").select_option("published")
+    page.get_by_role("button", name="Test 3 URLs").click()
+    expect(page.get_by_text("1 answer differs")).to_be_visible()
+    expect(near.filter(has_text="removes")).to_have_count(0)
+    page.get_by_label("Compare with").select_option("Nothing")
+    page.get_by_role("button", name="Test 3 URLs").click()
+    near.last.get_by_role("link").click()
+    expect(page.locator(".publishes li")).to_have_count(1)
+    page.go_back()
+    page.get_by_role("button", name="Test 3 URLs").click()
+    near.first.get_by_role("link").click()
+    expect(page.get_by_role("dialog").get_by_label("Source")).to_have_value("/sale/")
+
+
 def test_the_answers_that_differ_are_found_among_many(world: World, new_page: Opens) -> None:
     place = world.place()
     place.published("/a")

@@ -102,6 +102,90 @@ def test_a_page_answers_200(rules: Place) -> None:
     assert (found["page"]["path"], found["page"]["file"]) == ("/robots.txt", "shop/pages.yaml")
 
 
+@pytest.mark.parametrize(
+    ("url", "near"),
+    [
+        ("/OLD", [("/old", "/old", "it matches in lower case")]),
+        ("/exact?a=1&b=2", [("/exact?a=1", "/exact?a=1", "it matches with the query string ?a=1")]),
+        (
+            "https://www.shop.example/OLD",
+            [
+                ("/old", "https://www.shop.example/old", "it matches in lower case"),
+            ],
+        ),
+        ("/nothing", []),
+    ],
+)
+def test_a_url_that_nothing_answers_has_the_rules_that_nearly_match(rules: Place, url: str, near: list[Any]) -> None:
+    found = ask(rules, url)["near"]
+    assert [(each["rule"]["source"], each["url"], each["why"]) for each in found] == near
+    for each in found:
+        assert each["at"] is None
+        assert ask(rules, each["url"])["rule"] == each["rule"]
+        assert rules.get(f"/draft/redirects/{each['id']}")["source"] == each["rule"]["source"]
+
+
+def test_a_page_nearly_matches_too_and_an_answer_has_no_near_misses(rules: Place) -> None:
+    (near,) = ask(rules, "/robots.txt/")["near"]
+    assert (near["rule"], near["page"]["path"]) == (None, "/robots.txt")
+    assert "near" not in ask(rules, "/old")
+    assert "near" not in ask(rules, "/\x00")
+
+
+def near_elsewhere(place: Place, url: str, at: str, **more: Any) -> list[tuple[str | None, str]]:
+    """Return the state and the reason of each near miss."""
+    return [(each["at"], each["why"]) for each in ask(place, url, at=at, **more)["near"]]
+
+
+def test_a_rule_of_the_other_state_is_a_near_miss_with_what_became_of_it(place: Place) -> None:
+    place.published("/a")
+    place.published("/b")
+    place.add("/r", "/t", type="REGEX")
+    place.publish()
+    items = {each["source"]: each for each in place.get("/draft/redirects")["items"]}
+    host = {"type": "BASIC_HOST", "source": "h.e/b", "target": "https://h.e/new"}
+    place.ask("DELETE", f"/draft/redirects/{items['/a']['id']}", 204)
+    place.ask("PATCH", f"/draft/redirects/{items['/b']['id']}", 200, json=host)
+    place.ask("PATCH", f"/draft/redirects/{items['/r']['id']}", 200, json={"type": "BASIC"})
+    place.add("/c")
+    assert near_elsewhere(place, "/x/r", "draft") == [("published", "the draft changes it")]
+    assert near_elsewhere(place, "/c", "published") == [("draft", "it is in the draft, not published yet")]
+    assert near_elsewhere(place, "/a", "draft") == [("published", "the draft removes it")]
+    assert near_elsewhere(place, "/b", "draft") == [
+        ("published", "the draft removes it"),  # another source is another rule
+        (None, "it matches on the host h.e"),
+    ]
+    assert near_elsewhere(place, "/c", "1") == []  # of the published state and the draft only
+    assert near_elsewhere(place, "/a", "draft", changes=[put(redirect("/x", "/y"))]) == []
+
+
+def test_a_rule_that_was_published_or_removed_since_the_draft_began_says_so(place: Place) -> None:
+    place.published("/old")
+    place.add("/mine")
+    rule = next(each for each in place.get("/draft/redirects")["items"] if each["source"] == "/old")
+    place.ask("DELETE", f"/draft/redirects/{rule['id']}?draft=other", 204)
+    place.ask("POST", "/draft/redirects?draft=other", 201, json=redirect("/new", "/t"))
+    place.ask("POST", "/publish?draft=other", 200, json={"message": "Another draft"})
+    assert near_elsewhere(place, "/new", "draft") == [("published", "it was published after the draft began")]
+    assert near_elsewhere(place, "/old", "published") == [("draft", "a publish removed it after the draft began")]
+
+
+def test_a_named_draft_is_looked_into_by_its_name(place: Place) -> None:
+    place.published("/a")
+    place.ask("POST", "/draft/redirects?draft=autumn", 201, json=redirect("/leaf", "/t"))
+    for query, found in (("?draft=autumn", [("draft", "it is in the draft autumn, not published yet")]), ("", [])):
+        result = place.ask("POST", f"/test{query}", 200, json={"urls": ["/leaf"]}).json()["results"][0]
+        assert [(each["at"], each["why"]) for each in result["near"]] == found
+
+
+def test_who_may_not_see_drafts_gets_no_rule_of_one(place: Place) -> None:
+    place.published("/a")
+    place.add("/secret")
+    reader = place.holder(("redirect", "read"))
+    assert near_elsewhere(reader, "/secret", "published") == []
+    assert near_elsewhere(reader, "/a/", "published") == [(None, "it matches without the slash at the end")]
+
+
 def test_many_are_answered_in_the_order_asked(rules: Place) -> None:
     urls = [f"/o{number}" for number in range(999, -1, -1)]
     found = rules.ask("POST", "/test", 200, json={"urls": urls}).json()["results"]

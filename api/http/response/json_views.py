@@ -8,6 +8,7 @@ from typing import Any
 from api.readiness import Fault, worst
 from content.changes.diff import Counts
 from content.matching.match import Candidate, Chain, Hop, Match, MatchResult
+from content.matching.near_misses import NearMiss
 from content.matching.request import Request
 from content.records.problem_codes import count_never_answering
 from content.records.record import Page
@@ -280,8 +281,11 @@ def page(match: Match | None) -> dict[str, Any] | None:
     return {"type": found.record.type, "path": found.record.path, "file": found.file, "line": found.line}
 
 
-def answer(url: str, found: MatchResult, followed: Chain) -> dict[str, Any]:
-    """Return the JSON of a URL's response, the losing candidates and the redirect chain."""
+def answer(url: str, found: MatchResult, followed: Chain, near: Sequence[NearMiss] | None = None) -> dict[str, Any]:
+    """Return the JSON of a URL's response, the losing candidates and the redirect chain.
+
+    `near` are the rules that nearly match; None where they were not looked for.
+    """
     winner = found.winner
     return {
         "url": url,
@@ -292,6 +296,19 @@ def answer(url: str, found: MatchResult, followed: Chain) -> dict[str, Any]:
         "captures": list(winner.captures) if winner else [],
         "candidates": [_candidate(candidate) for candidate in found.candidates],
         "chain": chain(followed),
+        **({} if near is None else {"near": [_near_miss(each) for each in near]}),
+    }
+
+
+def _near_miss(found: NearMiss) -> dict[str, Any]:
+    host, path, query = found.request
+    return {
+        "id": found.match.rule.record.id,
+        "rule": rule(found.match),
+        "page": page(found.match),
+        "url": f"{'' if host is None else f'https://{host}'}{path}{'' if query is None else f'?{query}'}",
+        "at": found.at or None,
+        "why": found.reason,
     }
 
 

@@ -8,13 +8,13 @@ from falcon import MEDIA_JSON
 from falcon.asgi import Request, Response
 
 from api.errors import bad_request
-from api.http.guard.access import grants, heavy, readable_kinds
+from api.http.guard.access import can_see_drafts, grants, heavy, principal_of, readable_kinds
 from api.http.guard.revision_access import resolve_readable_revision
 from api.http.request.json_body import read_json
 from api.http.request.parameters import Window, read_draft_name, read_flag, read_text, read_window
 from api.http.response import json_views
 from api.http.response.redaction import redact_problems
-from api.resources.content.url_tests import BODY_LIMIT, MOST_IN_THREAD, resolve_urls, resolve_urls_at
+from api.resources.content.url_tests import BODY_LIMIT, MOST_IN_THREAD, resolve_answered, resolve_urls_at
 from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.release_loader import ReleaseLoader
 from content.changes.diff import count
@@ -49,10 +49,13 @@ class Test:
         is_small = at == PUBLISHED and not changes and len(urls) <= MOST_IN_THREAD
         matcher = (await self._releases.project(namespace, project)).release.matcher if is_small else None
         if matcher and not matcher.is_costly:
-            resp.data = await run_in_thread(resolve_urls, matcher, urls)
-        else:
+            resp.data = await run_in_thread(resolve_answered, matcher, urls)
+        if resp.data is None:
             name = (namespace, DraftName(project, read_draft_name(req)))
-            resp.data = await run_in_process(resolve_urls_at, self._store, name, at, urls, changes)
+            sees_drafts = can_see_drafts(principal_of(req), "redirect", namespace, project)
+            resp.data = await run_in_process(
+                resolve_urls_at, self._store, name, at, urls, changes, sees_drafts=sees_drafts
+            )
 
 
 class Lint:

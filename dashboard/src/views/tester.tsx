@@ -121,7 +121,7 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
         {({ result, other, key }, place) => (
           <li class={`change ${place < differ ? "changed" : ""}`} key={key}>
             <header><span class="name"><Long text={result.url} /></span>{place < differ && <Badge tone="warn">≠ Differs</Badge>}</header>
-            {others ? <div class="two"><div><p class="quiet">{nameOf(of, at)}</p><AnswerOf result={result} /></div><div><p class="quiet">{nameOf(of, against)}</p><AnswerOf result={other} /></div></div> : <AnswerOf result={result} />}
+            {others ? <div class="two"><div><p class="quiet">{nameOf(of, at)}</p><AnswerOf result={result} place={{ of, at, beside: against }} /></div><div><p class="quiet">{nameOf(of, against)}</p><AnswerOf result={other} place={{ of, at: against, beside: at }} /></div></div> : <AnswerOf result={result} place={{ of, at }} />}
           </li>
         )}
       </Paged>

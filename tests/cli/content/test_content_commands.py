@@ -272,6 +272,20 @@ def test_match_takes_a_path_with_two_slashes_as_a_path() -> None:
 
 
 @pytest.mark.usefixtures("shop")
+def test_what_nearly_matches_is_listed_where_nothing_does() -> None:
+    invoke_ok("import", "acme", "shop", "-", "--publish", stdin=rows("BASIC|/sale/|/offers|301"))
+    invoke_ok("import", "acme", "shop", "-", stdin=rows("BASIC|/sale|/offers|302"))
+    assert invoke("match", "acme", "shop", "/sale").out.splitlines() == [
+        "nothing matches",
+        "  nearly 302 /offers  BASIC /sale  shop/redirects.yaml:3: it is in the draft, not published yet",
+        "  nearly 301 /offers  BASIC /sale/  shop/redirects.yaml:2: it matches with a slash at the end",
+    ]
+    found = invoke("match", "acme", "shop", "/SALE/", "--at", "draft", "--json").json["near"]
+    assert [(each["url"], each["why"]) for each in found] == [("/sale/", "it matches in lower case")]
+    assert "near" not in invoke_ok("match", "acme", "shop", "/sale/", "--json").json
+
+
+@pytest.mark.usefixtures("shop")
 def test_a_chain_that_is_too_long_for_clients_is_reported() -> None:
     invoke_ok("import", "acme", "shop", "-", stdin=rows(*(f"BASIC|/{n}|/{n + 1}|301" for n in range(12))))
     lines = invoke_ok("match", "acme", "shop", "/0", "--at", "draft").out.splitlines()

@@ -6,7 +6,8 @@ import orjson
 import pytest
 
 from api.resources.content import url_tests
-from api.resources.content.url_tests import MAX_SECONDS, resolve_urls
+from api.resources.content.url_tests import MAX_SECONDS, resolve_answered, resolve_urls
+from content.matching.near_misses import find_near_misses
 from tests.content.rules import matcher, redirect
 
 RULES = matcher(redirect("BASIC", "/old", "/new"))
@@ -20,9 +21,23 @@ def codes(data: bytes) -> list[int | str]:
 
 def test_urls_after_the_time_limit_are_not_tested_and_say_so() -> None:
     times = chain([0.0, 0.0, MAX_SECONDS - 1], repeat(MAX_SECONDS))
-    assert codes(resolve_urls(RULES, ["/old"] * 4, lambda: next(times))) == [301, 301, "not_tested", "not_tested"]
+    assert codes(resolve_urls(RULES, ["/old"] * 4, clock=lambda: next(times))) == [301, 301, "not_tested", "not_tested"]
 
 
 def test_urls_after_the_size_limit_are_not_tested_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(url_tests, "MAX_BYTES", 100)
     assert codes(resolve_urls(RULES, ["/old", "/old", "no url"])) == [301, "not_tested", "not_tested"]
+
+
+def test_near_misses_are_given_up_to_a_number_of_urls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(url_tests, "MOST_WITH_NEAR", 2)
+    urls = ["/old", "/old/", "no url", "/x", "/old/"]
+    found = orjson.loads(resolve_urls(RULES, urls, lambda request: find_near_misses(RULES, request)))["results"]
+    assert [len(each["near"]) if "near" in each else None for each in found] == [None, 1, None, 0, None]
+
+
+def test_urls_are_answered_at_once_only_if_each_gets_an_answer() -> None:
+    data = resolve_answered(RULES, ["/old", "no url"])
+    assert data
+    assert codes(data) == [301, "bad_url"]
+    assert resolve_answered(RULES, ["/old", "/old/"]) is None
