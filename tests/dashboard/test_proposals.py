@@ -42,6 +42,8 @@ def test_a_proposal_waits_on_the_overview_and_is_approved_and_merged(world: Worl
     expect(done).to_contain_text("This is publish 2")
     expect(done).to_contain_text("1 redirect added")
     expect(done).to_contain_text("0 of 1 agent serves it")
+    expect(page.locator(".heading")).to_contain_text("✓ Merged")  # behind the dialog, at once
+    expect(page.get_by_text("Proposal open")).to_have_count(0)
     place.ask("POST", "/agents", 200, json={"name": "edge", "type": "default", "version": 2, "status": "success"})
     expect(done).to_contain_text("1 of 1 agent serves it")
     assert violations(page) == []

@@ -43,6 +43,8 @@ export function ProposalState({ state }: { state: Proposal["state"] }): JSX.Elem
 export default function ProposalView({ params: { namespace = "", id = "" } }: ViewProps): JSX.Element {
   const path = { namespace, id };
   const merged = useRef(false); // here: its branch is gone then
+  const [done, setDone] = useState(""); // the path of the proposal that was merged here, as its branch cannot be read again
+  const isDone = done === proposalPath(namespace, id);
   const about = (event: LiveEvent): boolean => !merged.current && event.namespace === namespace
     && (event.type.startsWith("review.") || event.type === "drafts.changed" || (event.proposal === id && event.head !== null));
   const found = useLoad(`${namespace} ${id}`, (signal) => get(PATH, { path, signal }), about);
@@ -76,12 +78,12 @@ export default function ProposalView({ params: { namespace = "", id = "" } }: Vi
       <header class="heading">
         <p class="crumbs"><a href="/">Overview</a> <span aria-hidden="true">/</span> {namespace}</p>
         <h1>{found.data?.title ?? "Proposal"}</h1>
-        <p class="facts">{found.data && <><ProposalState state={found.data.state} /><code>{found.data.branch}</code>{found.data.author && <span>by <bdi>{person(found.data.author)}</bdi></span>}
+        <p class="facts">{found.data && <><ProposalState state={isDone ? "merged" : found.data.state} /><code>{found.data.branch}</code>{found.data.author && <span>by <bdi>{person(found.data.author)}</bdi></span>}
           <Time at={found.data.updatedAt} />{found.data.newestCommits.length === 0 && <span>{plural(found.data.commits, "commit")}</span>}</>}</p>
         {found.data && found.data.newestCommits.length > 0 && <Commits proposal={found.data} />}
       </header>
       {gone ? <Gone namespace={namespace} error={gone} /> : found.error && <Failure error={found.error} retry={found.reload} />}
-      {found.data && <Body namespace={namespace} proposal={found.data} shown={!gone} ended={gone ?? ended} thread={thread.data} onMerge={(done) => { merged.current = done; }} />}
+      {found.data && <Body namespace={namespace} proposal={isDone ? { ...found.data, state: "merged" } : found.data} shown={!gone} ended={gone ?? ended} thread={thread.data} onMerge={(begun) => { merged.current = begun; }} onDone={() => setDone(proposalPath(namespace, id))} />}
       {thread.error && !found.error && <Failure error={thread.error} retry={thread.reload} />}
       {thread.data && thread.data.total > 0 && <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Comments</h2><Remarks items={thread.data.items} total={thread.data.total} more={() => setMost(most + MOST_REMARKS)} /></section>}
     </main>
@@ -129,9 +131,10 @@ interface BodyProps {
   ended: ApiFault | null;
   thread: Thread | null;
   onMerge: (done: boolean) => void;
+  onDone: () => void;
 }
 
-function Body({ namespace, proposal, shown, ended, thread, onMerge }: BodyProps): JSX.Element {
+function Body({ namespace, proposal, shown, ended, thread, onMerge, onDone }: BodyProps): JSX.Element {
   // What is merged is the commit that was shown when one began to merge, whatever is pushed meanwhile.
   const [merging, setMerging] = useState<Proposal | null>(null);
   const [dropping, setDropping] = useState<Proposal | null>(null); // likewise
@@ -162,7 +165,7 @@ function Body({ namespace, proposal, shown, ended, thread, onMerge }: BodyProps)
     toast(`The branch ${branch} is removed.`);
     go("/");
   };
-  const merge = merging && <Merge namespace={namespace} proposal={merging} parts={proposal.head === merging.head ? proposal.projects : merging.projects} now={proposal.head} ended={ended} unapproved={unapproved} override={all("project", "override")} onMerge={onMerge} close={() => setMerging(null)} />;
+  const merge = merging && <Merge namespace={namespace} proposal={merging} parts={proposal.head === merging.head ? proposal.projects : merging.projects} now={proposal.head} ended={ended} unapproved={unapproved} override={all("project", "override")} onMerge={onMerge} onDone={onDone} close={() => setMerging(null)} />;
   return (
     <>
       {shown && <>
@@ -328,10 +331,12 @@ interface MergeProps {
   override: boolean;
   /** Told that it is being merged, or that it was not. */
   onMerge: (done: boolean) => void;
+  /** Told that it is merged. */
+  onDone: () => void;
   close: () => void;
 }
 
-function Merge({ namespace, proposal, parts, now, ended, unapproved, override, onMerge, close }: MergeProps): JSX.Element {
+function Merge({ namespace, proposal, parts, now, ended, unapproved, override, onMerge, onDone, close }: MergeProps): JSX.Element {
   const [kept, keep] = useKept(`merge ${namespace} ${proposal.id}`);
   const [reason, setReason] = useKept(`override merge ${namespace} ${proposal.id}`);
   const [message, setMessage] = useState(kept || proposal.mergeMessage);
@@ -354,6 +359,7 @@ function Merge({ namespace, proposal, parts, now, ended, unapproved, override, o
         throw ex;
       });
       setDone(result.projects);
+      onDone();
       keep("");
       setReason("");
     }, "the rules are checked and published");
