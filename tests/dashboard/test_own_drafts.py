@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
-from tests.e2e.world import World
+from tests.e2e.world import World, redirect
 
 Opens = Callable[..., Page]
 
@@ -19,7 +19,21 @@ def test_the_question_before_a_discard_names_whose_work_is_lost(world: World, ne
     sign_in(page, world.user("admin"), view(place, "/draft"))
     page.get_by_role("button", name="Discard all").click()
     dialog = page.get_by_role("dialog", name="Discard the whole draft?")
-    expect(dialog).to_contain_text("the work of e2e, Ada Lovelace, and cannot be taken back")
+    expect(dialog).to_contain_text("the work of e2e, Ada Lovelace. Undo is offered right after it")
+
+
+def test_a_draft_of_more_than_a_page_is_said_to_be_lost_for_good(world: World, new_page: Opens) -> None:
+    place = world.place()
+    new = [{"op": "put", "kind": "redirect", "item": redirect(f"/r{number:03}")} for number in range(51)]
+    place.ask("POST", "/draft/changes", 200, json=new)
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Discard all").click()
+    dialog = page.get_by_role("dialog", name="Discard the whole draft?")
+    expect(dialog).to_contain_text("They cannot be taken back here.")
+    dialog.get_by_role("button", name="Discard the draft").click()
+    expect(page.get_by_text("The draft is discarded.")).to_be_visible()
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
 
 
 def test_an_old_version_as_a_draft_is_said_to_keep_todays_tests(world: World, new_page: Opens) -> None:

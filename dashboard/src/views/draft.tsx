@@ -266,7 +266,7 @@ function Discard({ of, draft, now, close }: { of: Of; draft: string; now: Subjec
     <FormDialog title="Discard the whole draft?" dirty={false} onClose={close}>
       {isMoved ? <Moved seen={seen} now={now} undone="discarded" take={() => { setSeen(now); call.clear(); }} /> : <Refusal text={call.faults.text} still={call.still} />}
       <p><strong><Counts counts={seen.counts} files={seen.files} /></strong></p>
-      <p>All of its changes are lost{authors.length > 0 && <>, the work of <strong><bdi>{authors.join(", ")}</bdi></strong></>}{isUndone ? ", until you take it back with Undo" : ", and cannot be taken back here"}. What is published stays as it is.</p>
+      <p>All of its changes are lost{authors.length > 0 && <>, the work of <strong><bdi>{authors.join(", ")}</bdi></strong></>}. {isUndone ? "Undo is offered right after it; comments and reviews do not come back." : "They cannot be taken back here."} What is published stays as it is.</p>
       <p class="actions"><Button kind="danger" disabled={call.busy || isMoved} onClick={discard}>Discard the draft</Button><Button onClick={close}>Keep it</Button></p>
     </FormDialog>
   );
