@@ -326,6 +326,8 @@ def test_the_answers_that_differ_are_found_among_many(world: World, new_page: Op
     expect(rows.first).to_contain_text("/last")
     expect(rows.first).to_contain_text("≠ Differs")
     expect(rows.nth(1)).not_to_contain_text("≠ Differs")
+    expect(rows.first.get_by_text("What is published")).to_be_visible()
+    expect(rows.nth(1)).to_have_text("/0The same in bothNo rule")  # once
     page.get_by_role("button", name="Next").click()
     expect(page.get_by_text("51–100 of 500")).to_be_visible()  # noqa: RUF001 - as it is shown
     expect(rows.first).to_contain_text("/49")
@@ -334,6 +336,21 @@ def test_the_answers_that_differ_are_found_among_many(world: World, new_page: Op
     page.get_by_label("Only those that differ").check()
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("/last")
+
+
+def test_answers_differ_also_where_only_the_end_of_the_chain_does(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a", "/b")
+    place.add("/b", "/c")
+    place.publish()
+    rule = next(each for each in place.get("/draft/redirects")["items"] if each["source"] == "/b")
+    place.ask("PATCH", f"/draft/redirects/{rule['id']}", 200, json={"target": "/d"})
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/test?at=draft&against=published"))
+    page.get_by_label("URLs or paths").fill("/a")
+    page.get_by_role("button", name="Test 1 URL").click()
+    expect(page.get_by_text("1 answer differs")).to_be_visible()
+    expect(page.get_by_label("The chain")).to_have_count(2)
 
 
 def test_failing_tests_are_first_and_lead_to_what_their_url_gets_in_the_draft(world: World, new_page: Opens) -> None:

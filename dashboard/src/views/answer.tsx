@@ -21,6 +21,10 @@ export const answerText = (result: Result | undefined): string => {
   return result.status === null ? "nothing" : `${result.status} ${result.location ?? (result.page?.path ?? "")}`;
 };
 
+/** What a visitor gets up to the end of the chain, in words that differ where that does. */
+export const chainText = (result: Result | undefined): string =>
+  [answerText(result), ...(result && "chain" in result ? [result.chain.loop, ...result.chain.hops.map((hop) => `${hop.status} ${hop.location}`)] : [])].join(" ");
+
 interface Place {
   of: Of;
   /** The state in which it is the answer. */

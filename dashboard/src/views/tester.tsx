@@ -11,7 +11,7 @@ import { useKept } from "../state/kept.ts";
 import { keyOf, may, ofView, P, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { count, plural } from "../state/words.ts";
-import { AnswerOf, answerText } from "./answer.tsx";
+import { AnswerOf, chainText } from "./answer.tsx";
 import { hasChanges, useDrafts } from "./draft_choice.tsx";
 import { failingPath, keepTests, locked, ProjectTests, testsOf } from "./project_tests.tsx";
 import { nameOf, StateChoice, usePublishes } from "./state_choice.tsx";
@@ -104,7 +104,7 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
   const [only, setOnly] = useState(false);
   const [differing, same] = useMemo(() => {
     const rows = results.map((result, index) => ({ result, other: others?.[index], key: `${index} ${result.url}` }));
-    const isDifferent = ({ result, other }: Row): boolean => others !== null && answerText(result) !== answerText(other);
+    const isDifferent = ({ result, other }: Row): boolean => others !== null && chainText(result) !== chainText(other);
     return [rows.filter(isDifferent), rows.filter((row) => !isDifferent(row))];
   }, [results, others]);
   const differ = differing.length;
@@ -120,8 +120,8 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
       <Paged items={only && differ > 0 ? differing : [...differing, ...same]}>
         {({ result, other, key }, place) => (
           <li class={`change ${place < differ ? "changed" : ""}`} key={key}>
-            <header><span class="name"><Long text={result.url} /></span>{place < differ && <Badge tone="warn">≠ Differs</Badge>}</header>
-            {others ? <div class="two"><div><p class="quiet">{nameOf(of, at)}</p><AnswerOf result={result} place={{ of, at, beside: against }} /></div><div><p class="quiet">{nameOf(of, against)}</p><AnswerOf result={other} place={{ of, at: against, beside: at }} /></div></div> : <AnswerOf result={result} place={{ of, at }} />}
+            <header><span class="name"><Long text={result.url} /></span>{others && (place < differ ? <Badge tone="warn">≠ Differs</Badge> : <span class="quiet">The same in both</span>)}</header>
+            {others && place < differ ? <div class="two"><div><p class="quiet">{nameOf(of, at)}</p><AnswerOf result={result} place={{ of, at, beside: against }} /></div><div><p class="quiet">{nameOf(of, against)}</p><AnswerOf result={other} place={{ of, at: against, beside: at }} /></div></div> : <AnswerOf result={result} place={{ of, at }} />}
           </li>
         )}
       </Paged>
