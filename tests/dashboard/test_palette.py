@@ -82,3 +82,45 @@ def test_the_redirects_of_the_shown_project_are_searched_from_the_palette(world:
     page.keyboard.type("/alpha")
     expect(page.get_by_text("No command, project or namespace has these words.")).to_be_visible()
     expect(options).to_have_count(0)
+
+
+def test_what_is_done_in_a_project_is_found_from_every_page(world: World, new_page: Opens) -> None:
+    """In those that were visited last, and only what the reader may do there."""
+    place = world.place()
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    page.get_by_role("heading", name="shop").wait_for()
+    page.goto("/dashboard/settings/account")
+    page.get_by_role("button", name="Sign out").wait_for()
+    options, text = page.get_by_role("option"), page.get_by_label("Find a command, project")
+
+    def find(words: str) -> None:
+        page.keyboard.press("Control+k")
+        text.fill(words)
+
+    find("publish shop")
+    expect(options).to_have_text(["Publish the draft of shop …"])
+    assert violations(page) == []
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/shop/draft$"))
+    for words, name, path in (
+        ("add redirect", "Add a redirect to shop", "/shop\\?edit=new"),
+        ("import", "Import into shop", "/shop/transfer$"),
+        ("test urls", "Test URLs in shop", "/shop/test$"),
+    ):
+        page.goto("/")
+        page.get_by_role("heading", name="Overview").wait_for()
+        find(words)
+        options.filter(has_text=name).click()
+        expect(page).to_have_url(re.compile(path))
+    reader = new_page()
+    sign_in(reader, world.user("viewer"), view(place))
+    reader.get_by_role("heading", name="shop").wait_for()
+    reader.goto("/dashboard/settings/account")
+    reader.get_by_role("button", name="Sign out").wait_for()
+    reader.keyboard.press("Control+k")
+    reader.get_by_label("Find a command, project").fill("shop t")
+    expect(reader.get_by_role("option").filter(has_text="Test URLs in shop")).to_be_visible()
+    expect(
+        reader.get_by_role("option").filter(has_text=re.compile("Publish the draft|Add a redirect|Import into"))
+    ).to_have_count(0)

@@ -68,6 +68,24 @@ function searchOf(text: string): readonly Command[] {
   return of && text && may(of, "redirect", "read") ? [{ name: `Search redirects for “${text}”`, run: () => go(viewPath(of, "", { q: text })) }] : [];
 }
 
+/** What one may do in a project: with the grant that it needs, and where it is done. */
+const ACTIONS = [
+  ["Publish the draft of", " …", "project", "publish", "draft", {}], ["Add a redirect to", "", "redirect", "write", "", { edit: "new" }],
+  ["Import into", "", "redirect", "write", "transfer", {}], ["Test URLs in", "", "redirect", "read", "test", {}],
+] as const;
+
+/** Return what one may do in the projects at hand and has words of, beside those of the project's name. */
+function actionsOf(words: readonly string[]): readonly Command[] {
+  const shown = shownProject();
+  const all = [...(shown ? [shown] : []), ...visited().map(({ namespace, name }): Of => ({ namespace, project: name }))];
+  const projects = all.filter(({ namespace, project }, at) => all.findIndex((each) => each.namespace === namespace && each.project === project) === at);
+  return projects.flatMap((of) => {
+    const name = projects.some((each) => each !== of && each.project === of.project) ? `${of.namespace} / ${of.project}` : of.project;
+    return ACTIONS.filter(([verb, , resource, action]) => may(of, resource, action) && words.some((word) => verb.toLowerCase().includes(word)))
+      .map(([verb, end, , , view, query]) => ({ name: `${verb} ${name}${end}`, run: () => go(viewPath(of, view, query)) }));
+  });
+}
+
 /** Return the steps to what was found, by name. */
 function placesOf({ items, namespaces }: Overview): readonly Command[] {
   return [
@@ -88,7 +106,7 @@ function Chooser(): JSX.Element {
   const fits = (each: Command): boolean => words.every((word) => each.name.toLowerCase().replace(" / ", "/").includes(word));
   // Until the answer for what is typed is there, what fits it in the last answer.
   const found = words.length === 0 ? [...firstPlaces(first.data), ...commands()]
-    : [...commands().filter(fits), ...(wanted && places.data ? placesOf(places.data).filter(fits) : []), ...searchOf(text.trim())];
+    : [...commands().filter(fits), ...actionsOf(words).filter(fits), ...(wanted && places.data ? placesOf(places.data).filter(fits) : []), ...searchOf(text.trim())];
   const more = wanted && isFound && places.data ? places.data.total - places.data.items.length : 0;
   const at = Math.min(chosen, Math.max(0, found.length - 1));
   const run = (command: Command | undefined): void => {
