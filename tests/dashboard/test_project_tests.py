@@ -146,6 +146,19 @@ def test_kept_answers_replace_those_of_their_url_and_tell_what_fails_in_the_draf
     assert violations(page) == []
 
 
+def test_on_a_phone_the_url_of_a_test_is_above_what_can_be_done_with_it(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    keep_tests(place, ("/a", 301))
+    page = new_page(viewport={"width": 390, "height": 844})
+    sign_in(page, world.user("admin"), view(place, "/test"))
+    name, button = listed_tests(page).locator(".name"), listed_tests(page).get_by_role("button", name="Remove")
+    tops = [found.bounding_box() for found in (name, button)]
+    assert tops[0]
+    assert tops[1]
+    assert tops[0]["y"] < tops[1]["y"]
+
+
 def test_the_impact_claims_no_more_than_is_known(world: World, new_page: Opens) -> None:
     """Of a regular expression only examples are known, and of many answers the first are listed."""
     place = world.place()
