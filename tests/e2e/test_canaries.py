@@ -32,7 +32,7 @@ _SHOWN_ONCE = ("token", "accessToken", "refreshToken", "secret", "csrfToken")
 _HEADERS = ("User-Agent", "Referer", "X-Forwarded-For", "X-Request-Id", "Last-Event-ID", "Prefer")
 _SECRET_HEADERS = ("X-CSRF-Token", "Proxy-Authorization", "X-Hub-Signature-256", "X-Gitlab-Token", "X-API-Key")
 GRANT = {"namespace": "*", "project": "*", "resource": "redirect", "action": "read"}
-_STREAMS = {"/api/events", "/api/namespace/{namespace}/events"}  # they have no end
+_STREAMS = {"/api/events", "/api/namespace/{namespace}/events"}  # they have no end: each is read up to its newest event
 _ENDS = {"DELETE /auth/session", "POST /auth/logout", "DELETE /api/me/sessions"}
 _OF_PEOPLE = re.compile(r"\w+ (/auth|/api/(me|users?|tokens?|roles?)\b)")
 _CANARY = re.compile(CANARY.encode())
@@ -52,6 +52,8 @@ class Round:
     statuses: set[tuple[str, int]] = field(default_factory=set)
     bodies: dict[str, Any] = field(default_factory=dict)
     """Bodies that only succeed as they are, by the schema."""
+    streamed: list[str] = field(default_factory=list)
+    """What the streams have sent."""
     created: dict[str, str] = field(default_factory=dict)
     """The id or name of what was created, by the path that has it."""
 
@@ -71,10 +73,12 @@ class Round:
             "draft-tests-put": {"tests": [{"url": f"/{self.canaries.plant('url')}", "status": 404}]},
             "token-create": {"name": self.canaries.plant("name"), "grants": [GRANT]},
         }
-        for number, operation in enumerate(sorted(operations(), key=lambda each: each.method == "DELETE")):
+        for number, operation in enumerate(sorted(operations(), key=_turn)):
             name = f"{operation.method} {operation.path}"
             self.call(operation, other if name in _ENDS else user if _OF_PEOPLE.match(name) else root, is_real=True)
             self.call(operation, root, is_real=False)
+            if operation.path in _STREAMS:
+                self.call(operation, user, is_real=True)
             self.call(operation, self.unknown("Basic" if number % 2 else "Bearer"), is_real=True)
             self.call(operation, self.unknown("cookies"), is_real=True)
 
@@ -105,8 +109,6 @@ class Round:
 
     def call(self, operation: Operation, headers: dict[str, str], *, is_real: bool) -> None:
         """Send one request with new words."""
-        if operation.path in _STREAMS:
-            return
         plain = {name: self.canaries.plant(f"header {name.lower().removesuffix('-id')}") for name in _HEADERS}
         hidden = {name: self.canaries.plant(f"header {name} secret") for name in _SECRET_HEADERS}
         request: dict[str, Any] = {"headers": {**plain, **hidden, **headers}}
@@ -115,7 +117,10 @@ class Round:
             request["json"] = known or self.canaries.fill(operation.request)
         elif operation.method in {"POST", "PUT", "PATCH"}:
             request["content"] = self.canaries.plant("body")
-        if not is_real or "callback" in operation.path:
+        is_stream = operation.path in _STREAMS
+        if is_stream and is_real:
+            request["headers"]["Last-Event-ID"] = "0"  # all events; it counts rather than the parameter `after`
+        if not is_real or is_stream or "callback" in operation.path:
             request["headers"]["Origin"] = f"https://{self.canaries.plant('header origin')}.example"
             names = (*operation.query, "x", "access_token")
             request["params"] = {name: self.canaries.plant(name) for name in names}
@@ -127,9 +132,28 @@ class Round:
     def send(self, operation: Operation, path: str, request: dict[str, Any]) -> httpx.Response | None:
         """Return the response to a request; None where the server closed the connection."""
         try:
+            if operation.path in _STREAMS:
+                return self.follow(path, request)
             return self.world.http.request(operation.method, path, **request)
         except httpx.RemoteProtocolError:  # the server may refuse a header by closing
             return None
+
+    def follow(self, path: str, request: dict[str, Any]) -> httpx.Response:
+        """Return the response of a stream, of which an open one is read up to its newest event."""
+        condition = f"namespace = '{self.place.namespace}'" if self.place.namespace in path else "1"
+        ((newest,),) = rows(self.world.service.data, "events", "max(id)", condition)
+        with self.world.http.stream("GET", path, **request) as answer:
+            if not answer.is_success:
+                answer.read()
+                return answer
+            assert newest, "no event to wait for"
+            read = list[str]()
+            for line in answer.iter_lines():
+                read.append(line)
+                if not line and f"id: {newest}" in read:
+                    break
+        self.streamed.append("\n".join(read))
+        return httpx.Response(answer.status_code, headers=answer.headers, request=answer.request)
 
     def path(self, operation: Operation, *, is_real: bool) -> str:
         """Return the path, with the real project or with words; nothing that the test needs is removed."""
@@ -175,6 +199,11 @@ class Round:
             self.canaries.secret |= found
 
 
+def _turn(operation: Operation) -> tuple[bool, bool]:
+    """Return the place of an operation: streams have what the others did to send, until these remove all."""
+    return operation.method == "DELETE", operation.path in _STREAMS
+
+
 def rows(data: Path, table: str, column: str = "*", condition: str = "1") -> list[Any]:
     """Return rows of a table."""
     query = f'SELECT {column} FROM "{table}" WHERE {condition}'  # noqa: S608 - names of this module or of SQLite
@@ -207,10 +236,16 @@ def clear_of(texts: bytes, words: dict[str, str]) -> None:
 
 def every_operation_was_called_and_most_succeeded(sent: Round) -> None:
     called = {name for name, _ in sent.statuses}
-    paths = {each.operation_id for each in operations() if each.path not in _STREAMS}
+    paths = {each.operation_id for each in operations()}
     assert called == paths
     good = {name for name, status in sent.statuses if status < _FIRST_REFUSAL}
     assert len(good) > len(paths) * _MOST_SUCCEED, sorted(paths - good)
+
+
+def no_event_of_a_stream_shows_a_secret(sent: Round) -> None:
+    assert len(sent.streamed) == 2 * len(_STREAMS)
+    assert all(f'"{sent.place.namespace}"' in text for text in sent.streamed)
+    clear_of("\n".join(sent.streamed).encode(), sent.canaries.secret)
 
 
 def no_refusal_shows_a_secret(sent: Round) -> None:
@@ -281,6 +316,7 @@ def files(data: Path) -> Iterator[Path]:
 # One test, not one of each: with several, each process of the test run would send the requests.
 CHECKS = (
     every_operation_was_called_and_most_succeeded,
+    no_event_of_a_stream_shows_a_secret,
     no_refusal_shows_a_secret,
     no_line_of_the_log_has_a_secret_or_is_a_callers,
     the_metrics_have_no_word_of_a_request,
