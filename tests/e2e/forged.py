@@ -20,6 +20,7 @@ from tests.service import wait_until
 FEW = (
     "algorithm none, unsigned",
     "empty key",
+    "a key of its own",
     "changed claims",
     "oversize",
     "expired",

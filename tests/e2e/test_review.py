@@ -70,6 +70,7 @@ def test_a_draft_goes_from_request_to_approval_to_release(shop: Place, kim: Plac
         "state": "none",
         "requestedBy": None,
         "requestedAt": None,
+        "requestNote": "",
         "approvals": [],
         "rejections": [],
         "comments": 0,
@@ -80,6 +81,7 @@ def test_a_draft_goes_from_request_to_approval_to_release(shop: Place, kim: Plac
     may_not_publish(shop)
     asked = say(shop, "request", note="For the spring sale.")
     assert (asked["state"], asked["requestedBy"]["id"]) == ("requested", shop.root.get("/api/me")["id"])
+    assert asked["requestNote"] == "For the spring sale."
     assert asked["requestedAt"] == shop.get("/draft/review")["items"][-1]["at"]
     may_not_publish(shop)
     approved = say(kim, "approve", note="Looks right.")
