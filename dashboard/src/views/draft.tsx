@@ -63,7 +63,7 @@ function Body({ of }: { of: Of }): JSX.Element {
     <>
       {failure}
       {head
-        ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} lose={(changes, now) => diff.show((list) => without(list, changes, now))} effects={effects.data} thread={thread} earlier={() => setMost(most + MOST_REMARKS)} publish={setPublishing} />
+        ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} lose={(changes, now) => diff.show((list) => without(list, changes, now))} end={() => diff.show(ended)} effects={effects.data} thread={thread} earlier={() => setMost(most + MOST_REMARKS)} publish={setPublishing} />
         : <Empty title="No draft is open"><p>What you change in the <a href={viewPath(of)}>redirects</a> or <a href={viewPath(of, "pages")}>pages</a> begins one.</p></Empty>}
       {!head && <Fixes of={of} draft={draft} head={null} />}
       {publishing && <PublishDialog of={of} draft={draft} {...publishing} now={now} ended={!head} close={() => setPublishing(null)} />}
@@ -82,6 +82,9 @@ function without(list: Diff, changes: readonly Change[], head: string): Diff {
   });
   return items.length && lost.length ? { ...list, head, items, total: list.total - lost.length, counts: { redirects: less("redirects"), pages: less("pages") } } : list;
 }
+
+/** Return the list of a draft that has ended. */
+const ended = (list: Diff): Diff => ({ ...list, head: null, items: [], total: 0, counts: countsOf([]) });
 
 /** The number of all changes, whatever the list is filtered by. */
 const sizeOf = ({ counts }: Diff): number => Object.values(counts).reduce((sum, { added, changed, removed }) => sum + added + changed + removed, 0);
@@ -127,6 +130,8 @@ interface OpenProps {
   diff: Diff;
   /** Show the list without changes that are discarded, at the commit that did it. */
   lose: (changes: readonly Change[], now: string) => void;
+  /** Show that the draft has ended. */
+  end: () => void;
   effects: Effects | null;
   thread: Loaded<Thread>;
   /** Reads earlier remarks too. */
@@ -134,7 +139,7 @@ interface OpenProps {
   publish: (wanted: Wanted) => void;
 }
 
-function Open({ of, draft, head, state, diff, lose, effects, thread, earlier, publish }: OpenProps): JSX.Element {
+function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlier, publish }: OpenProps): JSX.Element {
   const [{ all, of: seen }, setChosen] = useState<{ all: Chosen; of: Diff }>({ all: new Map(), of: diff });
   // Derived at once, so that no click is about changes that are published or discarded by now.
   const chosen = seen === diff ? all : stillThere(all, seen, diff);
@@ -209,7 +214,7 @@ function Open({ of, draft, head, state, diff, lose, effects, thread, earlier, pu
           </section>
         </aside>
       </div>
-      {discarding && <Discard of={of} draft={draft} now={subjectOf(head, state, diff)} close={() => setDiscarding(false)} />}
+      {discarding && <Discard of={of} draft={draft} now={subjectOf(head, state, diff)} end={end} close={() => setDiscarding(false)} />}
     </>
   );
 }
@@ -248,7 +253,7 @@ function Item({ of, draft, head, change, thread, edits, chooses, chosen, choose,
 }
 
 /** The question before all is discarded: that is what was shown when it was asked, and nothing that somebody has added since. */
-function Discard({ of, draft, now, close }: { of: Of; draft: string; now: Subject; close: () => void }): JSX.Element {
+function Discard({ of, draft, now, end, close }: { of: Of; draft: string; now: Subject; end: () => void; close: () => void }): JSX.Element {
   const [seen, setSeen] = useState(now);
   const call = useCall();
   const isMoved = now.head !== seen.head;
@@ -257,10 +262,12 @@ function Discard({ of, draft, now, close }: { of: Of; draft: string; now: Subjec
   const isUndone = seen.total === seen.items.length && seen.files.length === 0;
   const discard = (): void => call.run(async () => {
     const undo = await discardDraft(of, draft, seen.head, isUndone ? seen.items : []);
-    tellChanged();
+    close();
+    end();
     toast("The draft is discarded.", undo);
     keepPage({ page: "" });
-    close();
+    await painted();
+    tellChanged();
   }, "the draft is discarded");
   return (
     <FormDialog title="Discard the whole draft?" dirty={false} onClose={close}>
