@@ -82,18 +82,20 @@ class Revisions(Component):
         with self._access.reading(namespace) as compiler:
             try:
                 state = read_revision(compiler, project, published.entry, DRAFT, draft)
+                release = published.entry.tree
+                if state.tree == release:
+                    return None
+                base = None
+                if state.base_tree:
+                    is_alone = state.base_tree == release
+                    base = (
+                        published.release.matcher if is_alone else self._unpublished(compiler, project, state.base_tree)
+                    )
+                own = self._unpublished(compiler, project, state.tree) if at == PUBLISHED else published.release.matcher
+                snapshot = compiler.snapshot(project, state.tree)
             except (Broken, NotFound):
                 return None
-            release = published.entry.tree
-            if state.tree == release:
-                return None
-            base = None
-            if state.base_tree:
-                is_alone = state.base_tree == release
-                base = published.release.matcher if is_alone else self._unpublished(compiler, project, state.base_tree)
-            own = self._unpublished(compiler, project, state.tree) if at == PUBLISHED else published.release.matcher
-            other = DRAFT if at == PUBLISHED else PUBLISHED
-            return OtherState(other, own, base, compiler.snapshot(project, state.tree), draft)
+            return OtherState(DRAFT if at == PUBLISHED else PUBLISHED, own, base, snapshot, draft)
 
     def _unpublished(self, compiler: Compiler, project: str, tree: TreeId) -> Matcher:
         """Return the cached matcher of a state that may not be compiled to a release."""

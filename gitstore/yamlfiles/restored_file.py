@@ -38,7 +38,10 @@ def restore_file(before: ReadFile, now: ReadFile, edited: RewrittenFile, path: s
     restored = _restore_part(*windows, edited, path) if windows else None
     if restored:
         return restored
-    found = rewrite_file(before.data, path, wanted, known=before.rules)
+    try:
+        found = rewrite_file(before.data, path, wanted, known=before.rules)
+    except (Invalid, RewriteFailed):
+        return edited
     return found if _keeps_lines(before.data, now.data, edited.data, found) else edited
 
 
@@ -52,7 +55,7 @@ def _restore_part(
         return None
     if not found.data.startswith(part.head):
         return None
-    if not _keeps_lines(before.data, now.data, part.data, found):
+    if _lost_lines(now.data, part.data, found):
         return edited
     return RewrittenFile(*part.join(found.data, found.rules))
 
@@ -94,11 +97,16 @@ def _indentation(window: RuleWindow) -> int:
 
 def _keeps_lines(before: bytes, now: bytes, edited: bytes, found: RewrittenFile) -> bool:
     """Tell whether no line of `now` that an edit leaves is lost."""
-    lost = (_lines(edited) & _lines(now)) - _lines(found.data)
-    if found.data == before:
+    lost = _lost_lines(now, edited, found)
+    if lost and found.data == before:
         # A restored file gets its old bytes back over lines that only the service has written.
         lost = _unquoted(lost) - _unquoted(_lines(found.data)) - _unquoted(_dumped(found.rules.records))
     return not lost
+
+
+def _lost_lines(now: bytes, edited: bytes, found: RewrittenFile) -> Counter[bytes]:
+    """Return the lines of `now` that an edit leaves and `found` does not have."""
+    return (_lines(edited) & _lines(now)) - _lines(found.data)
 
 
 def _lines(data: bytes) -> Counter[bytes]:

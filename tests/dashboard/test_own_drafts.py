@@ -22,6 +22,19 @@ def test_the_question_before_a_discard_names_whose_work_is_lost(world: World, ne
     expect(dialog).to_contain_text("the work of e2e, Ada Lovelace. Undo is offered right after it")
 
 
+def test_a_draft_is_said_to_be_lost_for_good_where_something_was_published_since(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    place.add("/mine")
+    place.ask("POST", "/draft/redirects?draft=other", 201, json=redirect("/theirs"))
+    place.ask("POST", "/publish?draft=other", 200, json={})
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Discard all").click()
+    dialog = page.get_by_role("dialog", name="Discard the whole draft?")
+    expect(dialog).to_contain_text("They cannot be taken back here.")
+
+
 def test_a_draft_of_more_than_a_page_is_said_to_be_lost_for_good(world: World, new_page: Opens) -> None:
     place = world.place()
     new = [{"op": "put", "kind": "redirect", "item": redirect(f"/r{number:03}")} for number in range(51)]

@@ -74,7 +74,7 @@ const ACTIONS = [
   ["Import into", "", "redirect", "write", "transfer", {}], ["Test URLs in", "", "redirect", "read", "test", {}],
 ] as const;
 
-/** Return what one may do in the projects at hand and has words of, beside those of the project's name. */
+/** Return the actions, in the shown and the last visited projects, that have one of these words beside those of the project's name. */
 function actionsOf(words: readonly string[]): readonly Command[] {
   const shown = shownProject();
   const all = [...(shown ? [shown] : []), ...visited().map(({ namespace, name }): Of => ({ namespace, project: name }))];

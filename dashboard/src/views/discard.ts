@@ -11,6 +11,9 @@ import { plural } from "../state/words.ts";
 type Change = Pick<AnyChange, "kind" | "id" | "change" | "source" | "path">;
 export type Rule = { kind: "redirect"; item: Redirect } | { kind: "page"; item: Page };
 
+/** The head of a draft that nobody has begun. */
+const NO_DRAFT = "0".repeat(40);
+
 /** Rules that are read one by one, for Undo. */
 export const MOST_UNDONE = 500;
 
@@ -86,7 +89,7 @@ async function putBack(of: Of, discarded: readonly Discarded[], version: unknown
   const published = (await get(`${P}/version`, { path: of })) !== version;
   // A rule that the look after the discard has found changed again was changed between the two.
   const isMoved = await Promise.all(discarded.map(async ({ change, after }) =>
-    Boolean(after?.item.change) || (after || published ? stateOf(await read(of, change)) !== stateOf(after) : isAdded(of, change))));
+    Boolean(after?.item.change) || (!after && change.change !== "added") || (after || published ? stateOf(await read(of, change)) !== stateOf(after) : isAdded(of, change))));
   const moved = discarded.filter((_, index) => isMoved[index]).map(({ change }) => change);
   const [first] = moved;
   if (first) {
@@ -95,7 +98,7 @@ async function putBack(of: Of, discarded: readonly Discarded[], version: unknown
     toast(`Not put back: someone has changed ${first.source ?? first.path ?? "a rule"}${others} since.`);
     return;
   }
-  await changeDraft(of, discarded.map(({ change, before }) => changeTo(of, change, before)), head ?? "");
+  await changeDraft(of, discarded.map(({ change, before }) => changeTo(of, change, before)), head ?? NO_DRAFT);
   toast(`${plural(discarded.length, "change")} put back.`);
 }
 
@@ -111,7 +114,7 @@ export function undoRemoval(of: Of, rule: Rule): () => void {
       toast(`Not put back: someone has added ${name} again since.`);
       return;
     }
-    await changeDraft(of, [changeTo(of, { kind, id }, rule)], head ?? "");
+    await changeDraft(of, [changeTo(of, { kind, id }, rule)], head ?? NO_DRAFT);
   };
   return () => void run().catch((ex: unknown) => tellRefused(ex, `Add ${name} again if it is still missing.`));
 }

@@ -214,7 +214,7 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
           </section>
         </aside>
       </div>
-      {discarding && <Discard of={of} draft={draft} now={subjectOf(head, state, diff)} end={end} close={() => setDiscarding(false)} />}
+      {discarding && <Discard of={of} draft={draft} now={subjectOf(head, state, diff)} alone={state?.head === head && state.base === state.release} end={end} close={() => setDiscarding(false)} />}
     </>
   );
 }
@@ -253,13 +253,13 @@ function Item({ of, draft, head, change, thread, edits, chooses, chosen, choose,
 }
 
 /** The question before all is discarded: that is what was shown when it was asked, and nothing that somebody has added since. */
-function Discard({ of, draft, now, end, close }: { of: Of; draft: string; now: Subject; end: () => void; close: () => void }): JSX.Element {
+function Discard({ of, draft, now, alone, end, close }: { of: Of; draft: string; now: Subject; alone: boolean; end: () => void; close: () => void }): JSX.Element {
   const [seen, setSeen] = useState(now);
   const call = useCall();
   const isMoved = now.head !== seen.head;
   const authors = useDrafts(of).data?.items.find((each) => each.draft === draft)?.authors ?? [];
-  // A page of rules can be put back; what is in files beside them, and what is said of them, can not.
-  const isUndone = seen.total === seen.items.length && seen.files.length === 0;
+  // A page of rules can be put back, where nothing was published since; what is in files beside them, and what is said of them, can not.
+  const isUndone = alone && seen.total === seen.items.length && seen.files.length === 0;
   const discard = (): void => call.run(async () => {
     const undo = await discardDraft(of, draft, seen.head, isUndone ? seen.items : []);
     close();

@@ -118,6 +118,12 @@ def test_another_change_of_the_draft_keeps_its_bytes() -> None:
     assert restored(read(before), read(now), "/10").data == before.replace(b"'/to/50'", b'"/else"')
 
 
+def test_a_line_that_a_person_has_requoted_beside_a_restored_rule_stays() -> None:
+    before = FILE.encode()
+    now = without(before, "/10").replace(b"'/to/11'", b'"/to/11"').replace(b"'/to/50'", b"'/else'")
+    assert b'"/to/11"' in restored(read(before), read(now), "/10").data
+
+
 def test_the_last_change_leaves_the_older_file() -> None:
     before = FILE.encode()
     assert restored(read(before), read(without(before, "/10")), "/10").data == before
