@@ -6,7 +6,7 @@ bring, are compared by content.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import compress
@@ -109,14 +109,14 @@ class _Touched:
     def __init__(self) -> None:
         self.gone, self.added, self.changed = set[int](), set[int](), set[int]()
 
-    def add(self, old: CompiledFile | None, new: CompiledFile | None, pair: _Pair, known: Iterable[int] = ()) -> None:
-        """Add those of a file, without the known ones."""
+    def add(
+        self, old: CompiledFile | None, new: CompiledFile | None, pair: _Pair, known: Collection[int] = frozenset()
+    ) -> None:
+        """Add those of a file, without those of them that are known; the same id in another file stays."""
         ids = new.segment.ids if new else ()
         for found, code in ((self.added, _ADDED), (self.changed, _CHANGED)):
-            found.update(compress(ids, pair.codes.translate(_SELECTS[code])))
-        self.gone.update(compress(old.segment.ids if old else (), pair.removed))
-        for found in (self.gone, self.added, self.changed):
-            found.difference_update(known)
+            found.update(each for each in compress(ids, pair.codes.translate(_SELECTS[code])) if each not in known)
+        self.gone.update(each for each in compress(old.segment.ids if old else (), pair.removed) if each not in known)
 
     def __len__(self) -> int:
         return len(self.gone) + len(self.added) + len(self.changed)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import accumulate, islice
 from typing import NamedTuple
 
-from content.records.problem import Problem
+from content.records.problem import Problem, Severity
 from content.records.record import Record
 from gitstore.yamlfiles.rule_file import RuleFile
 
@@ -101,8 +101,13 @@ def cut_rules(
 
 
 def _is_plain(known: RuleFile, wanted: Sequence[Record]) -> bool:
-    """Tell whether rules can be paired within a window: each is known, and none has a duplicate."""
-    if not known.records or not wanted or not all(_rule_of(problem) >= 0 for problem in known.problems):
+    """Tell whether rules can be paired within a window: each is known, and none has a duplicate.
+
+    A file with an error may have a rule that is not among the known ones, so that their positions say nothing.
+    """
+    if not known.records or not wanted:
+        return False
+    if any(problem.severity is Severity.ERROR or _rule_of(problem) < 0 for problem in known.problems):
         return False
     return all(len({each.identity for each in records}) == len(records) for records in (known.records, wanted))
 

@@ -44,6 +44,17 @@ def test_what_one_process_has_counted_others_find_without_reading_rules(
     assert _found(other) == Counts(2, 0, 0)
 
 
+def test_a_changed_rule_that_moves_to_another_file_is_counted_once(place: Place) -> None:
+    """Also by who has counted the draft before; files are met in any order, so there are many."""
+    place.publish(put(redirect("/a")), put(redirect("/b")))
+    for number in range(12):
+        name = DraftName(SHOP, f"d{number}")
+        for file in ("", f"redirects/{number}.yaml"):
+            place.save(put(redirect("/a", "/changed"), file=file), draft=name)
+            counts = place.store.drafts.report(SPACE, name).counts
+        assert counts[Kind.REDIRECTS] == Counts(0, 1, 0)
+
+
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"trees":["1","2"]}', b'{"trees":["1","2"],"redirects":[1]}'])
 def test_a_damaged_file_has_no_counts(tmp_path: Path, content: bytes) -> None:
     """The next count replaces it."""

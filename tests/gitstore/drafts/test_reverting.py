@@ -14,7 +14,7 @@ from gitstore.drafts.edits import Delete, Edit
 from gitstore.drafts.listing import Query, Span
 from gitstore.drafts.replacement_plan import ReplaceRequest
 from gitstore.drafts.reverting import RevertRequest, RevertResult
-from gitstore.errors import NotAllowed, NotFound, StaleDraft
+from gitstore.errors import Invalid, NotAllowed, NotFound, StaleDraft
 from gitstore.git.repository import open_repository
 from tests.gitstore.fixtures import BOB, MAIN, SHOP, SPACE, Place, create_place, page, put, redirect
 from tests.rounds import rounds
@@ -225,3 +225,20 @@ def test_contents_that_cannot_be_read_are_left_alone(written: Place) -> None:
     assert written.git("rev-parse", body) == before
     revert(written, page("/robots.txt").id, page("/crawlers.txt").id)
     assert written.git("rev-parse", body) == before
+
+
+@pytest.mark.parametrize("broken", [25, 26, 27, 28, 29, 31, 32, 33])
+def test_a_file_with_a_rule_that_cannot_be_read_is_not_rewritten(place: Place, broken: int) -> None:
+    """The rule stays a problem of the draft, which is not published without it, however near the reverted one it is."""
+    place.publish(*(put(redirect(f"/{number}", f"/t{number}")) for number in range(60)))
+    path = "shop/redirects.yaml"
+    text = place.file(path)
+    removed = next(rule for rule in text.split("  - ") if "source: /30\n" in rule)
+    draft = text.replace(f"  - {removed}", "").replace(f"    target: /t{broken}\n", "")
+    place.push({path: draft}, to="draft/shop/main")
+    with pytest.raises(Invalid):
+        revert(place, redirect("/30").id)
+    for store in (place.store, place.fresh().store):
+        assert [problem.code for problem in store.revisions.lint(SPACE, SHOP, "draft")] == ["missing_field"]
+    with pytest.raises(Invalid):
+        place.publish()
