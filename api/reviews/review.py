@@ -4,7 +4,7 @@ A verdict applies to one head, and counts only while that is the draft's head an
 latest verdict of each reviewer counts.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -93,15 +93,18 @@ def summarize_review(
 
 def latest_verdicts(draft: ReviewSubject, remarks: Sequence[Remark]) -> list[Remark]:
     """Return the latest verdict of each reviewer on the draft's head."""
-    verdicts = (each for each in remarks if each.head == draft.head and each.action in _VERDICTS)
-    return list({each.person.email: each for each in verdicts}.values())
+    return _latest_verdicts(each for each in remarks if each.head == draft.head)
+
+
+def _latest_verdicts(remarks: Iterable[Remark]) -> list[Remark]:
+    return list({each.person.email: each for each in remarks if each.action in _VERDICTS}.values())
 
 
 def outcome_of(remarks: Sequence[Remark]) -> ReviewStatus:
     """Return how the review of one commit ended, from the remarks on it, oldest first, also by people who may no longer review."""
-    verdicts = {each.person.email: each.action for each in remarks if each.action in _VERDICTS}
+    verdicts = [each.action for each in _latest_verdicts(remarks)]
     if verdicts:
-        return ReviewStatus.REJECTED if Action.REJECT in verdicts.values() else ReviewStatus.APPROVED
+        return ReviewStatus.REJECTED if Action.REJECT in verdicts else ReviewStatus.APPROVED
     is_requested = any(each.action is Action.REQUEST for each in remarks)
     return ReviewStatus.REQUESTED if is_requested else ReviewStatus.NONE
 

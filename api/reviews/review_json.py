@@ -22,13 +22,17 @@ def review(found: Review) -> dict[str, Any]:
         "state": found.status.value,
         "requestedBy": person(found.request.person) if found.request else None,
         "requestedAt": dump_time(found.request.at) if found.request else None,
-        "requestNote": found.request.note.strip().partition("\n")[0][:_MAX_LINE] if found.request else "",
+        "requestNote": _first_line(found.request.note) if found.request else "",
         "approvals": [_opinion(each) for each in found.opinions if each.approves],
         "rejections": [_opinion(each) for each in found.opinions if not each.approves],
         "comments": found.comments,
         "suggestedReviewers": [person(each) for each in found.suggested],
         **({"callerVerdict": found.caller_verdict} if found.caller_verdict else {}),
     }
+
+
+def _first_line(note: str) -> str:
+    return next(iter(note.strip().splitlines()), "")[:_MAX_LINE]
 
 
 def _opinion(found: Opinion) -> dict[str, Any]:

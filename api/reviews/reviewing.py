@@ -207,7 +207,7 @@ class Reviews:
         with self.database.reading() as connection:
             return find_remarks(connection, namespace, project, commits)
 
-    def outcomes(self, namespace: str, project: str, commits: Collection[str]) -> dict[str, ReviewStatus]:
+    def find_outcomes(self, namespace: str, project: str, commits: Collection[str]) -> dict[str, ReviewStatus]:
         """Return how the review of each of these commits ended; none while the database is unavailable."""
         try:
             remarks = self.remarks_on(namespace, project, commits) if commits else []

@@ -9,15 +9,12 @@ import orjson
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
 from gitstore.directory import make_folder
-from gitstore.drafts.drafts import DraftName
+from gitstore.drafts.drafts import DraftName, Trees
 from gitstore.errors import OutOfSpace
 from gitstore.git.atomic_io import TEMPORARY_PREFIX, replace_file
-from gitstore.layout import TreeId
 
 _FORMAT = "1"  # part of every file name: raise it when a draft is counted otherwise
 _MOST_FILES = 1_000  # of some 150 bytes
-
-Trees = tuple[TreeId | None, TreeId | None]  # of the project: at the draft's base, and in the draft
 
 
 class CountsCache:

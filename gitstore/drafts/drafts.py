@@ -52,6 +52,9 @@ class DraftName(NamedTuple):
         return f"The draft {self.draft} of {self.project}"
 
 
+Trees = tuple[TreeId | None, TreeId | None]  # of a project: at a draft's base, and in the draft
+
+
 @dataclass(frozen=True, slots=True)
 class DraftState:
     """The state of a draft. `head` is None without a draft; `tree` is the project's working state.
@@ -71,7 +74,7 @@ class DraftState:
     release_tree: TreeId
 
     @property
-    def trees(self) -> tuple[TreeId | None, TreeId | None]:
+    def trees(self) -> Trees:
         """The project as the draft left it, and as it is in the draft: what its changes depend on."""
         return self.base_tree, self.tree
 

@@ -33,7 +33,8 @@ class OtherState:
 
     def _reason(self, request: Request, match: Match) -> str:
         draft = "the draft" if self.draft_name == DEFAULT_DRAFT else f"the draft {self.draft_name}"
-        is_in_base = self.base is not None and self.base.match(request) is not None
+        former = self.base.match(request) if self.base else None
+        is_in_base = former is not None and _identity(former) == _identity(match)
         if self.at == DRAFT:
             return f"a publish removed it after {draft} began" if is_in_base else f"it is in {draft}, not published yet"
         if not is_in_base:
@@ -46,8 +47,10 @@ class OtherState:
 
 def find_near(matcher: Matcher, other: OtherState | None, request: Request) -> list[NearMiss]:
     """Return what nearly answers a request that no rule of the matcher answers: rules of the other state come first."""
-    if matcher.match(request):
-        return []
     elsewhere = other.find(request) if other else None
     first = [elsewhere] if elsewhere else []
     return [*first, *find_near_misses(matcher, request, MOST_NEAR_MISSES - len(first))]
+
+
+def _identity(match: Match) -> tuple[bool, str]:
+    return match.page is None, match.rule.record.identity

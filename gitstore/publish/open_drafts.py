@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gitstore.compiled.compiler import Compiler
-from gitstore.drafts.drafts import DraftName, DraftState, read_draft
+from gitstore.drafts.drafts import DraftName, DraftState, Trees, read_draft
 from gitstore.errors import Broken, Invalid, NotFound
 from gitstore.git.refs import list_refs
 from gitstore.git.repository import Repository
-from gitstore.layout import DRAFT_PREFIX, CommitId, TreeId
+from gitstore.layout import DRAFT_PREFIX, CommitId
 from gitstore.merge.draft_merge import merge_draft
 from gitstore.publish.authorship import ReviewSubject
 from gitstore.publish.code_owners import read_owned_subject
@@ -30,7 +30,7 @@ class OpenDraft:
     """A draft with changes: its head, the trees that differ, the number of its conflicts with release, and the subject of its review."""
 
     head: CommitId
-    trees: tuple[TreeId | None, TreeId | None]
+    trees: Trees
     conflicts: int
     review_subject: ReviewSubject
 

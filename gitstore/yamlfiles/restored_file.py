@@ -115,8 +115,8 @@ def _lines(data: bytes) -> Counter[bytes]:
 
 
 def _unquoted(lines: Counter[bytes]) -> Counter[bytes]:
-    """Return the lines without quotes and spaces, which do not change their meaning."""
-    return Counter(line.translate(None, b"'\" ") for line in lines.elements())
+    """Return the lines without quotes and spaces, which do not change the meaning of any but a comment."""
+    return Counter(line if line.startswith(b"#") else line.translate(None, b"'\" ") for line in lines.elements())
 
 
 def _dumped(records: Sequence[Record]) -> Counter[bytes]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import accumulate, islice
 from typing import NamedTuple
 
-from content.records.problem import Problem, Severity
+from content.records.problem import Problem
 from content.records.record import Record
 from gitstore.yamlfiles.rule_file import RuleFile
 
@@ -101,15 +101,23 @@ def cut_rules(
 
 
 def _is_plain(known: RuleFile, wanted: Sequence[Record]) -> bool:
-    """Tell whether rules can be paired within a window: each is known, and none has a duplicate.
-
-    A file with an error may have a rule that is not among the known ones, so that their positions say nothing.
-    """
-    if not known.records or not wanted:
-        return False
-    if any(problem.severity is Severity.ERROR or _rule_of(problem) < 0 for problem in known.problems):
+    """Tell whether rules can be paired within a window: each of the file is known, and none has a duplicate."""
+    if not known.records or not wanted or not all(_is_in_known_rule(known, problem) for problem in known.problems):
         return False
     return all(len({each.identity for each in records}) == len(records) for records in (known.records, wanted))
+
+
+def _is_in_known_rule(known: RuleFile, problem: Problem) -> bool:
+    """Tell whether a problem is in the lines of its rule.
+
+    The position of a problem counts all rules of the file, also those that cannot be read, and those of the known rules
+    do not: the first problem of one that cannot be read is above the known rule of its position, or there is none.
+    """
+    at = _rule_of(problem)
+    if not 0 <= at < len(known.lines):
+        return False
+    below = known.lines[at + 1] if at + 1 < len(known.lines) else problem.line + 1
+    return known.lines[at] <= problem.line < below
 
 
 def count_equal_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, int]:

@@ -2,23 +2,27 @@
 
 from collections.abc import Callable
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
-from tests.e2e.world import World, redirect
+from tests.e2e.world import Place, World, redirect
 
 Opens = Callable[..., Page]
+
+
+def asked_to_discard(world: World, page: Page, place: Place) -> Locator:
+    """Return the question before a draft is discarded."""
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Discard all").click()
+    return page.get_by_role("dialog", name="Discard the whole draft?")
 
 
 def test_the_question_before_a_discard_names_whose_work_is_lost(world: World, new_page: Opens) -> None:
     place = world.place()
     place.add("/a")
     place.as_(world.person("admin")).add("/b")
-    page = new_page()
-    sign_in(page, world.user("admin"), view(place, "/draft"))
-    page.get_by_role("button", name="Discard all").click()
-    dialog = page.get_by_role("dialog", name="Discard the whole draft?")
+    dialog = asked_to_discard(world, new_page(), place)
     expect(dialog).to_contain_text("the work of e2e, Ada Lovelace. Undo is offered right after it")
 
 
@@ -28,10 +32,7 @@ def test_a_draft_is_said_to_be_lost_for_good_where_something_was_published_since
     place.add("/mine")
     place.ask("POST", "/draft/redirects?draft=other", 201, json=redirect("/theirs"))
     place.ask("POST", "/publish?draft=other", 200, json={})
-    page = new_page()
-    sign_in(page, world.user("admin"), view(place, "/draft"))
-    page.get_by_role("button", name="Discard all").click()
-    dialog = page.get_by_role("dialog", name="Discard the whole draft?")
+    dialog = asked_to_discard(world, new_page(), place)
     expect(dialog).to_contain_text("They cannot be taken back here.")
 
 
@@ -39,12 +40,10 @@ def test_a_draft_of_more_than_a_page_is_said_to_be_lost_for_good(world: World, n
     place = world.place()
     new = [{"op": "put", "kind": "redirect", "item": redirect(f"/r{number:03}")} for number in range(51)]
     place.ask("POST", "/draft/changes", 200, json=new)
-    page = new_page()
-    sign_in(page, world.user("admin"), view(place, "/draft"))
-    page.get_by_role("button", name="Discard all").click()
-    dialog = page.get_by_role("dialog", name="Discard the whole draft?")
+    dialog = asked_to_discard(world, new_page(), place)
     expect(dialog).to_contain_text("They cannot be taken back here.")
     dialog.get_by_role("button", name="Discard the draft").click()
+    page = dialog.page
     expect(page.get_by_text("The draft is discarded.")).to_be_visible()
     expect(page.get_by_role("button", name="Undo")).to_have_count(0)
 

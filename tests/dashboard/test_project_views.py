@@ -768,8 +768,13 @@ def test_a_page_of_changes_is_shown_whole_and_stays_in_its_place_when_one_is_dis
     page = new_page()
     sign_in(page, world.user("admin"), view(place, "/draft"))
     expect(page.locator(".change")).to_have_count(50)
+    page.evaluate(
+        "() => { paint = requestAnimationFrame; held = []; requestAnimationFrame = (run) => held.push(run); }"
+    )
     page.get_by_role("link", name="Next").click()
     expect(page.locator(".change").first).to_contain_text("/r050")
+    expect(page.locator(".change")).to_have_count(20)
+    page.evaluate("() => { requestAnimationFrame = paint; held.forEach((run) => run(0)); }")
     expect(page.locator(".change")).to_have_count(50)
     last = page.get_by_role("button", name="Discard the change of /r099")
     last.scroll_into_view_if_needed()

@@ -146,6 +146,26 @@ def test_a_role_is_made_of_grants(world: World, new_page: Opens) -> None:
     world.root.ask("GET", f"/api/role/{name}", 404)
 
 
+def test_a_role_that_was_changed_meanwhile_is_not_removed(world: World, new_page: Opens) -> None:
+    name = f"role-{world.user('viewer')}"
+    admin = world.person("admin")
+    body = {
+        "description": "",
+        "grants": [{"namespace": "shop", "project": "*", "resource": "redirect", "action": "read"}],
+    }
+    admin.ask("POST", "/api/roles", 201, json={"name": name, **body})
+    page = new_page(refused=412)
+    page.route("**/api/events", lambda route: route.fulfill(content_type="text/event-stream", body=""))
+    sign_in(page, world.user("admin"), "/dashboard/settings/roles")
+    page.get_by_role("link", name=name).click()
+    page.get_by_role("button", name="Remove the role").click()
+    admin.ask("PUT", f"/api/role/{name}", 200, json={**body, "description": "Needed"})
+    question = page.get_by_role("dialog", name=f"Remove the role {name}?")
+    question.get_by_role("button", name="Remove the role").click()
+    expect(question).to_contain_text("changed since it was read")
+    assert world.root.get(f"/api/role/{name}")["description"] == "Needed"
+
+
 def test_what_another_admin_changed_of_a_user_meanwhile_stays(world: World, new_page: Opens) -> None:
     name = world.user("admin", "viewer")
     [user] = world.root.get("/api/users", q=name)["items"]

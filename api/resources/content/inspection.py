@@ -45,13 +45,12 @@ class Test:
         urls, word = body["urls"], str(body.get("at", PUBLISHED))
         at = await resolve_readable_revision(req, self._store, "redirect", namespace, project, word)
         resp.content_type = MEDIA_JSON
-        changes = body.get("changes", [])
+        changes, name = body.get("changes", []), (namespace, DraftName(project, read_draft_name(req)))
         is_small = at == PUBLISHED and not changes and len(urls) <= MOST_IN_THREAD
         matcher = (await self._releases.project(namespace, project)).release.matcher if is_small else None
         if matcher and not matcher.is_costly:
             resp.data = await run_in_thread(resolve_answered, matcher, urls)
         if resp.data is None:
-            name = (namespace, DraftName(project, read_draft_name(req)))
             sees_drafts = can_see_drafts(principal_of(req), "redirect", namespace, project)
             resp.data = await run_in_process(
                 resolve_urls_at, self._store, name, at, urls, changes, sees_drafts=sees_drafts

@@ -176,7 +176,7 @@ class History:
         """Return publishes, each with how the review of what it merged ended."""
         publishes = list(items)
         heads = {head for each in publishes if (head := each["mergedHead"])}
-        found = await run_in_thread(self._reviews.outcomes, namespace, project, heads)
+        found = await run_in_thread(self._reviews.find_outcomes, namespace, project, heads)
         return [{**each, "reviewState": found.get(each["mergedHead"])} for each in publishes]
 
     async def _write_rule_history(

@@ -56,7 +56,7 @@ function rowsOf({ failing, drafts, proposals }: Shown): Row[] {
   const open = drafts.map(({ namespace, project, draft, updatedAt, changes, conflicts, review }): Row => {
     const { rank, about } = turnOf([{ namespace, project, review }], conflicts > 0);
     return {
-      key: `${namespace}/${project}/${draft}`, rank, about: told(about, changesText([changes]), saidOf(review)), name: `${namespace} / ${project}${draft === "main" ? "" : ` (${draft})`}`,
+      key: `${namespace}/${project}/${draft}`, rank, about: lineOf(about, changesText([changes]), saidOf(review)), name: `${namespace} / ${project}${draft === "main" ? "" : ` (${draft})`}`,
       href: `${projectPath(namespace, project, "draft")}${draft === "main" ? "" : `?draft=${encodeURIComponent(draft)}`}`, at: updatedAt,
       sign: <DraftState conflicts={conflicts} state={review?.state} />,
     };
@@ -66,26 +66,26 @@ function rowsOf({ failing, drafts, proposals }: Shown): Row[] {
     const names = proposal.projects.map((each) => each.name).join(", ");
     return {
       key: `${namespace}/${proposal.id}`, rank, href: proposalPath(namespace, proposal.id), name: `${namespace}: ${proposal.title}`,
-      sign: <ProposalState state={proposal.state} />, about: told(about, names, changesText(proposal.projects.map((each) => each.changes)), proposal.projects.map((each) => saidOf(each.review)).find(Boolean)), at: proposal.updatedAt,
+      sign: <ProposalState state={proposal.state} />, about: lineOf(about, names, changesText(proposal.projects.map((each) => each.changes)), proposal.projects.map((each) => saidOf(each.review)).find(Boolean)), at: proposal.updatedAt,
     };
   });
   return [...broken, ...open, ...pushed].sort((one, other) => one.rank - other.rank);
 }
 
 /** What is known of a row, in one line. */
-const told = (...parts: readonly ComponentChildren[]): ComponentChildren =>
+const lineOf = (...parts: readonly ComponentChildren[]): ComponentChildren =>
   parts.filter(Boolean).map((each, at) => <>{at > 0 && " · "}<bdi>{each}</bdi></>);
 
 /** Who has asked for a review, or who has rejected it, with the first words of the note. */
 function saidOf(review: Review | null): string {
   const [rejection] = review?.state === "rejected" ? review.rejections.slice(-1) : [];
-  if (rejection) return `Rejected by ${nameOf(rejection.by)}${beginOf(rejection.note)}`;
-  return review?.state === "requested" && review.requestedBy ? `${nameOf(review.requestedBy)} asks${beginOf(review.requestNote)}` : "";
+  if (rejection) return `Rejected by ${nameOf(rejection.by)}${noteText(rejection.note)}`;
+  return review?.state === "requested" && review.requestedBy ? `${nameOf(review.requestedBy)} asks${noteText(review.requestNote)}` : "";
 }
 
 const MOST_LETTERS = 80; // of a note
 
-function beginOf(note: string): string {
+function noteText(note: string): string {
   const letters = Array.from(note.split("\n")[0] ?? "");
   return letters.length ? `: ${reveal(letters.length > MOST_LETTERS ? `${letters.slice(0, MOST_LETTERS).join("").trimEnd()}…` : letters.join(""))}` : "";
 }

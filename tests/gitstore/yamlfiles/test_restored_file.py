@@ -124,6 +124,12 @@ def test_a_line_that_a_person_has_requoted_beside_a_restored_rule_stays() -> Non
     assert b'"/to/11"' in restored(read(before), read(now), "/10").data
 
 
+def test_a_comment_that_a_person_has_corrected_stays_with_the_last_change_too() -> None:
+    before = FILE.replace("# why 20", "# dont touch").encode()
+    now = without(before, "/10").replace(b"# dont touch", b"# don't touch")
+    assert b"# don't touch" in restored(read(before), read(now), "/10").data
+
+
 def test_the_last_change_leaves_the_older_file() -> None:
     before = FILE.encode()
     assert restored(read(before), read(without(before, "/10")), "/10").data == before

@@ -176,3 +176,31 @@ def test_problems_keep_their_rules_and_lines() -> None:
     other = replace(new, source="/other")
     for wanted in ([*held[:30], new, *held[31:]], [*held[:30], *held[32:]], [*held[:30], other, *held[30:]]):
         assert check_equal(data, wanted)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "- type: BASIC\n    source: /x\n    status: 302",
+        "- {type: BASIC, target: /t, status: 302}",
+        "- type: BASIC\n    source: /x\n    target: /t\n    status: 302\n    more: yes",
+        "- type: BASIC\n    source: [1]\n    target: /t\n    status: 302",
+        "- text",
+        "-",
+        "- []",
+    ],
+)
+@pytest.mark.parametrize("others", [0, 3])
+def test_no_window_is_cut_from_a_file_with_a_rule_that_cannot_be_read(broken: str, others: int) -> None:
+    """Wherever it is, and with other problems above it."""
+    rules = [f"- {{type: BASIC, source: /{number}, target: /t, status: 302}}" for number in range(40)]
+    for place in range(41):
+        lines = [*rules[:place], broken, *rules[place:]]
+        for number in range(others):  # rules that are read, with a problem each
+            lines[number * 3] = lines[number * 3].replace("target: /t,", "target: 'http://',")
+        data = ("redirects:\n" + "".join(f"  {line}\n" for line in lines)).encode()
+        known = load(data, "a.yaml")
+        assert len(known.records) == 40
+        for removed in (place, (place + 7) % 40):
+            wanted = [record for at, record in enumerate(known.records) if at != removed]
+            assert cut_window(data, known, wanted) is None, place

@@ -12,7 +12,7 @@ import { me } from "../../api/session.ts";
 import { tellChanged } from "../../state/changes.ts";
 import { can } from "../../state/grants.ts";
 import { useLoad, type Loaded } from "../../state/load.ts";
-import { projectPath } from "../../state/project.ts";
+import { ifMatch, projectPath } from "../../state/project.ts";
 import { ask, place, withQuery } from "../../state/router.ts";
 import { capital, plural } from "../../state/words.ts";
 import { ProjectSettings, REVIEWS } from "./project_settings.tsx";
@@ -179,7 +179,7 @@ function Upstream({ name, found }: { name: string; found: ReturnType<typeof useU
     toast(text);
   });
   const drop = async (): Promise<void> => {
-    await remove("/api/namespace/{namespace}/upstream", { path });
+    await remove("/api/namespace/{namespace}/upstream", { path, headers: found.data?.held ? ifMatch(found.data.held) : {} });
     toast("The upstream is removed. Nothing changes on either side.");
     ask({ upstream: "" });
   };

@@ -85,7 +85,7 @@ function Form({ role, editable, done }: { role: Role | null; editable: boolean; 
   };
   const [asked, setAsked] = useState(false);
   const drop = async (): Promise<void> => {
-    await remove("/api/role/{name}", { path: { name } });
+    await remove("/api/role/{name}", { path: { name }, headers: role ? ifMatch(role) : {} });
     finish(`The role ${name} is removed.`);
   };
   return (

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from api.resources.content import url_tests
-from api.resources.content.url_tests import MAX_SECONDS, resolve_answered, resolve_urls
+from api.resources.content.url_tests import MAX_NEAR_SECONDS, MAX_SECONDS, resolve_answered, resolve_urls
 from content.matching.near_misses import find_near_misses
 from tests.content.rules import matcher, redirect
 
@@ -34,6 +34,13 @@ def test_near_misses_are_given_up_to_a_number_of_urls(monkeypatch: pytest.Monkey
     urls = ["/old", "/old/", "no url", "/x", "/old/"]
     found = orjson.loads(resolve_urls(RULES, urls, lambda request: find_near_misses(RULES, request)))["results"]
     assert [len(each["near"]) if "near" in each else None for each in found] == [None, 1, None, 0, None]
+
+
+def test_near_misses_are_given_up_to_a_number_of_seconds() -> None:
+    times = chain([0.0, 0.0, MAX_NEAR_SECONDS], repeat(MAX_NEAR_SECONDS))
+    urls, near = ["/old/"] * 2, lambda request: find_near_misses(RULES, request)
+    found = orjson.loads(resolve_urls(RULES, urls, near, lambda: next(times)))["results"]
+    assert ["near" in each for each in found] == [True, False]
 
 
 def test_urls_are_answered_at_once_only_if_each_gets_an_answer() -> None:
