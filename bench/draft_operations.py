@@ -14,9 +14,9 @@ from pathlib import Path
 from content.changes.replacement import Replacement
 from content.records.record import Redirect
 from content.records.vocabulary import Kind, RedirectStatus, RedirectType
+from gitstore.drafts.bulk.replacement_plan import ReplaceRequest
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Put
-from gitstore.drafts.replacement_plan import ReplaceRequest
+from gitstore.drafts.editing.edits import Put
 from gitstore.drafts.reverting import RevertRequest
 from gitstore.git.lock import hold
 from gitstore.git.repository import Author

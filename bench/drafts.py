@@ -8,9 +8,9 @@ from content.formats.tsv import read_rows
 from content.records.names import DEFAULT_DRAFT
 from content.records.record import Redirect
 from content.records.vocabulary import Kind
+from gitstore.drafts.bulk.importing import ImportOptions
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Delete, Edit, Put
-from gitstore.drafts.importing import ImportOptions
+from gitstore.drafts.editing.edits import Delete, Edit, Put
 from gitstore.drafts.revisions import DRAFT
 from gitstore.store.store import Store
 from gitstore.yamlfiles.project_file import ProjectFile

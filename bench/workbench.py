@@ -16,8 +16,8 @@ from bench import rules
 from content.formats.tsv import read_rows
 from content.records.names import DEFAULT_DRAFT
 from content.records.record import Redirect
+from gitstore.drafts.bulk.importing import ImportOptions
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.importing import ImportOptions
 from gitstore.git.repository import Author
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.store import Store, create_store

@@ -18,9 +18,9 @@ from content.records.names import DEFAULT_DRAFT
 from content.records.record import Redirect
 from content.records.vocabulary import Kind
 from gitstore.compiled.releases.release_file import release_path
+from gitstore.drafts.bulk.importing import ImportOptions
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Put
-from gitstore.drafts.importing import ImportOptions
+from gitstore.drafts.editing.edits import Put
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.store import Store, create_store
 from tests.service import Service, wait_until

@@ -23,7 +23,7 @@ from content.records.names import DEFAULT_DRAFT
 from content.records.record import Redirect
 from content.records.vocabulary import Kind, RedirectStatus, RedirectType
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Put
+from gitstore.drafts.editing.edits import Put
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.store import Store, create_store
 from gitstore.yamlfiles.project_file import ProjectFile

@@ -16,9 +16,9 @@ from content.matching.request import parse_request
 from content.records.names import DEFAULT_DRAFT
 from content.records.record import Redirect
 from content.records.vocabulary import Kind, RedirectStatus, RedirectType
+from gitstore.drafts.bulk.importing import ImportOptions
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Put
-from gitstore.drafts.importing import ImportOptions
+from gitstore.drafts.editing.edits import Put
 from gitstore.drafts.listing import Query, Span
 from gitstore.drafts.revisions import DRAFT
 from gitstore.layout import DRAFT_PREFIX

@@ -42,7 +42,7 @@ from content.records.vocabulary import Kind
 from gitstore.comparison.change_lines import file_lines, text_lines
 from gitstore.comparison.descriptions import change_text
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Delete
+from gitstore.drafts.editing.edits import Delete
 from gitstore.drafts.reverting import RevertRequest
 from gitstore.drafts.revisions import BASE, DRAFT
 from gitstore.errors import NotFound

@@ -22,10 +22,10 @@ from cli.content.edit_options import STATUS, TYPE, find_new_problems, print_edit
 from content.changes.diff import item_kind
 from content.changes.replacement import FIELDS, Replacement
 from content.records.vocabulary import STATUS_BY_WORD, Kind
+from gitstore.drafts.bulk.replacement_plan import ReplaceRequest
+from gitstore.drafts.bulk.replacing import ReplacePreview
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.listing import Query
-from gitstore.drafts.replacement_plan import ReplaceRequest
-from gitstore.drafts.replacing import ReplacePreview
 from gitstore.git.repository import Author
 
 _KINDS = {item_kind(kind): kind for kind in Kind}

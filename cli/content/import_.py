@@ -28,8 +28,8 @@ from content.formats.spreadsheet import as_utf8
 from content.formats.tsv import Row, read_rows
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
+from gitstore.drafts.bulk.importing import ImportOptions, ImportResult
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.importing import ImportOptions, ImportResult
 from gitstore.namespaces.checkout import ProgressCallback
 from gitstore.publish.advance import PublishResult
 from gitstore.publish.publishing import PublishRequest

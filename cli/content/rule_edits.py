@@ -14,7 +14,7 @@ from content.records.problem import Problem, errors
 from content.records.record import identity_id, record_of
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Put
+from gitstore.drafts.editing.edits import Put
 from gitstore.errors import Invalid, NotFound
 from gitstore.store.store import Store
 

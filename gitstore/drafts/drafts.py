@@ -11,10 +11,10 @@ from content.records.vocabulary import Kind
 from gitstore.comparison.descriptions import edit_message
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
-from gitstore.drafts.edits import Edit, Patch, Put
+from gitstore.drafts.editing.edits import Edit, Patch, Put
+from gitstore.drafts.editing.workspace import Files, Workspace
 from gitstore.drafts.listing import DraftRecord
 from gitstore.drafts.selected_base import find_selected_base
-from gitstore.drafts.workspace import Files, Workspace
 from gitstore.errors import Broken, Invalid, NotFound, StaleDraft
 from gitstore.git.file_paths import require_depth, require_free_paths
 from gitstore.git.repository import Author, Repository

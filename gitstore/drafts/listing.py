@@ -20,7 +20,7 @@ from gitstore.compiled.segments.changes import changes_between
 from gitstore.compiled.segments.columns import Columns, Flags, intersect_flags
 from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 from gitstore.drafts.draft_changes import DraftChanges
-from gitstore.drafts.edits import etag_of
+from gitstore.drafts.editing.edits import etag_of
 from gitstore.errors import BadRequest
 
 Key = TypeVar("Key", str, bytes)

@@ -24,8 +24,8 @@ from gitstore.drafts.drafts import (
     snapshot_of,
     write_project,
 )
-from gitstore.drafts.rule_lists import Place, ReadBlob, RuleLists
-from gitstore.drafts.workspace import Files
+from gitstore.drafts.editing.rule_lists import Place, ReadBlob, RuleLists
+from gitstore.drafts.editing.workspace import Files
 from gitstore.errors import NotAllowed, NotFound
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction

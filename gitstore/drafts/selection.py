@@ -10,8 +10,8 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import changes_between
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.drafts import DraftState, snapshot_of, write_project
-from gitstore.drafts.edits import Delete, Edit, Put
-from gitstore.drafts.workspace import Workspace
+from gitstore.drafts.editing.edits import Delete, Edit, Put
+from gitstore.drafts.editing.workspace import Workspace
 from gitstore.errors import NotFound, UnknownChange
 from gitstore.git.transaction import Transaction
 from gitstore.layout import TreeId

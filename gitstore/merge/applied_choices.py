@@ -18,7 +18,7 @@ from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.drafts import DraftState, snapshot_of, write_project
-from gitstore.drafts.rule_lists import Place, RuleLists
+from gitstore.drafts.editing.rule_lists import Place, RuleLists
 from gitstore.git.transaction import Transaction
 from gitstore.layout import BlobId, TreeId
 from gitstore.merge.choices import (

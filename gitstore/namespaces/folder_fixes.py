@@ -9,7 +9,7 @@ from content.changes.fixes import FixKind
 from content.changes.flattening import Flattening
 from content.records.problem import Problem
 from gitstore.compiled.validation.checks import build_matcher
-from gitstore.drafts.file_fixes import fix_files, is_whole
+from gitstore.drafts.bulk.file_fixes import fix_files, is_whole
 from gitstore.git.atomic_io import replace_file
 from gitstore.namespaces.checkout import Checkout
 

@@ -15,6 +15,17 @@ from gitstore.comparison.file_changes import FileChange, file_changes
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
+from gitstore.drafts.bulk.file_fixes import RuleFix, find_fixes
+from gitstore.drafts.bulk.fixing import DraftFixes, FindFixes, FixRequest, apply_fixes, list_fixes
+from gitstore.drafts.bulk.importing import ImportOptions, ImportResult, import_rows, plan_rows, preview_import
+from gitstore.drafts.bulk.replacement_plan import ReplaceRequest
+from gitstore.drafts.bulk.replacing import (
+    ReplacePreview,
+    ReplaceResult,
+    commit_replacement,
+    prepare_replacement,
+    preview_replacement,
+)
 from gitstore.drafts.comparisons import Comparisons
 from gitstore.drafts.counts_cache import CountsCache
 from gitstore.drafts.draft_tests import DraftTests, run_tests, write_tests
@@ -29,10 +40,7 @@ from gitstore.drafts.drafts import (
     require_head,
     write_record,
 )
-from gitstore.drafts.edits import Edit, Patch, Put
-from gitstore.drafts.file_fixes import RuleFix, find_fixes
-from gitstore.drafts.fixing import DraftFixes, FindFixes, FixRequest, apply_fixes, list_fixes
-from gitstore.drafts.importing import ImportOptions, ImportResult, import_rows, plan_rows, preview_import
+from gitstore.drafts.editing.edits import Edit, Patch, Put
 from gitstore.drafts.listing import (
     EVERYTHING,
     DraftRecord,
@@ -45,14 +53,6 @@ from gitstore.drafts.listing import (
     list_items,
 )
 from gitstore.drafts.reopening import reopen
-from gitstore.drafts.replacement_plan import ReplaceRequest
-from gitstore.drafts.replacing import (
-    ReplacePreview,
-    ReplaceResult,
-    commit_replacement,
-    prepare_replacement,
-    preview_replacement,
-)
 from gitstore.drafts.reverting import RevertRequest, RevertResult, revert
 from gitstore.drafts.review_view import ReviewView, view_draft
 from gitstore.errors import Invalid, LostRace, NotFound, StoreError

@@ -22,7 +22,7 @@ from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.compiled.validation.snapshot_rules import SnapshotRules
 from gitstore.compiled.validation.subjects import Subject, find_subjects
 from gitstore.drafts.draft_changes import NO_CHANGES, draft_changes
-from gitstore.drafts.edits import Edit, Put
+from gitstore.drafts.editing.edits import Edit, Put
 from gitstore.drafts.listing import EVERYTHING, DraftView, Query, find_all
 from gitstore.drafts.other_state import OtherState
 from gitstore.drafts.revisions import BASE, DRAFT, PUBLISHED, Revision, read_base_tree, read_revision, require_readable

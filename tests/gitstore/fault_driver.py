@@ -18,10 +18,10 @@ from content.changes.replacement import Replacement
 from content.formats.tsv import Row, read_rows
 from content.records.record import identity_id
 from content.records.vocabulary import Kind
+from gitstore.drafts.bulk.importing import ImportOptions
+from gitstore.drafts.bulk.replacement_plan import ReplaceRequest
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Patch
-from gitstore.drafts.importing import ImportOptions
-from gitstore.drafts.replacement_plan import ReplaceRequest
+from gitstore.drafts.editing.edits import Patch
 from gitstore.drafts.reverting import RevertRequest
 from gitstore.errors import StoreError
 from gitstore.publish.publishing import PublishRequest

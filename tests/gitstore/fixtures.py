@@ -15,7 +15,7 @@ from content.records.record import Page, Redirect
 from content.records.vocabulary import ContentType, Kind, PageType, RedirectStatus, RedirectType
 from gitstore.directory import NamespacePaths
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Edit, Put
+from gitstore.drafts.editing.edits import Edit, Put
 from gitstore.git.refs import read_ref
 from gitstore.git.repository import Author
 from gitstore.layout import RELEASE_REF, CommitId

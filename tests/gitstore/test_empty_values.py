@@ -3,7 +3,7 @@
 import pytest
 
 from content.records.vocabulary import Kind
-from gitstore.drafts.edits import Delete
+from gitstore.drafts.editing.edits import Delete
 from gitstore.errors import Invalid
 from gitstore.namespaces.checkout import read_checkout
 from gitstore.yamlfiles.project_file import load_project, load_tests

@@ -10,9 +10,9 @@ from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Severity
 from content.records.record import Redirect
 from content.records.vocabulary import Kind, RedirectType
-from gitstore.drafts.edits import Delete, Patch
-from gitstore.drafts.importing import ImportOptions
-from gitstore.drafts.replacement_plan import ReplaceRequest
+from gitstore.drafts.bulk.importing import ImportOptions
+from gitstore.drafts.bulk.replacement_plan import ReplaceRequest
+from gitstore.drafts.editing.edits import Delete, Patch
 from gitstore.errors import Invalid
 from gitstore.namespaces.checkout import read_checkout
 from gitstore.publish.publishing import PublishRequest

@@ -9,7 +9,7 @@ from content.checks.record_rules import record_problems
 from content.records.problem import Problem, errors
 from content.records.record import identity_id, record_of
 from content.records.vocabulary import Kind
-from gitstore.drafts.edits import Delete, Edit, Put
+from gitstore.drafts.editing.edits import Delete, Edit, Put
 from gitstore.errors import Invalid
 
 _MAX_PROBLEMS = 50

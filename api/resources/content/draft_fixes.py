@@ -12,9 +12,9 @@ from api.runtime.jobs.background import run_in_process
 from content.changes.diff import Change, ChangeType, identity_field, item_kind
 from content.changes.fixes import FixKind
 from content.records.vocabulary import Kind
+from gitstore.drafts.bulk.file_fixes import RuleFix
+from gitstore.drafts.bulk.fixing import FixRequest
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.file_fixes import RuleFix
-from gitstore.drafts.fixing import FixRequest
 from gitstore.layout import CommitId
 from gitstore.store.store import Store
 

@@ -20,7 +20,7 @@ from content.changes.diff import item_kind
 from content.records.record import record_of
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Delete, Patch, Put
+from gitstore.drafts.editing.edits import Delete, Patch, Put
 from gitstore.drafts.listing import DraftRecord, Span
 from gitstore.store.store import Store
 

@@ -24,10 +24,10 @@ from content.changes.diff import Counts, count, item_kind
 from content.changes.replacement import FIELDS, Replacement
 from content.records.problem import Problem
 from content.records.vocabulary import STATUS_BY_WORD, Kind
+from gitstore.drafts.bulk.replacement_plan import ReplaceRequest
+from gitstore.drafts.bulk.replacing import ReplacePreview, ReplaceResult
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.listing import Query
-from gitstore.drafts.replacement_plan import ReplaceRequest
-from gitstore.drafts.replacing import ReplacePreview, ReplaceResult
 from gitstore.drafts.reverting import FEW, RevertRequest
 from gitstore.git.repository import Author
 from gitstore.layout import CommitId

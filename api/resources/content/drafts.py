@@ -23,7 +23,7 @@ from content.changes.diff import Counts, count
 from content.records.problem import Problem, Severity
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Edit
+from gitstore.drafts.editing.edits import Edit
 from gitstore.drafts.listing import Span
 from gitstore.errors import UnknownRecord
 from gitstore.git.repository import Author

@@ -32,9 +32,9 @@ from content.formats.tsv import read_rows, write_rows
 from content.records.record import Page, Record, Redirect
 from content.records.vocabulary import Kind
 from gitstore.comparison.impact_view import MAX_SHOWN
+from gitstore.drafts.bulk.import_lint import ImportFinding
+from gitstore.drafts.bulk.importing import ImportOptions
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.import_lint import ImportFinding
-from gitstore.drafts.importing import ImportOptions
 from gitstore.drafts.listing import EVERYTHING, Query
 from gitstore.drafts.revisions import PUBLISHED
 from gitstore.git.repository import Author

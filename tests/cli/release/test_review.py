@@ -10,7 +10,7 @@ from api.db.state_store import open_state_store
 from cli.console.services import open_existing_services
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Delete, Put
+from gitstore.drafts.editing.edits import Delete, Put
 from gitstore.git.repository import Author
 from gitstore.store.store import Store
 from gitstore.yamlfiles.project_file import ProjectFile

@@ -10,9 +10,9 @@ import pytest
 from content.changes.replacement import Replacement
 from content.records.record import identity_id
 from content.records.vocabulary import Kind
+from gitstore.drafts.bulk.replacement_plan import ReplaceRequest
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Delete, Edit
-from gitstore.drafts.replacement_plan import ReplaceRequest
+from gitstore.drafts.editing.edits import Delete, Edit
 from gitstore.drafts.reverting import RevertRequest
 from gitstore.errors import Conflicts, NothingToChange, NothingToPublish
 from gitstore.merge.choices import Choice

@@ -15,7 +15,7 @@ from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.compiled.segments.snapshot import Snapshot, take_snapshot
 from gitstore.compiled.segments.snapshot_cache import SnapshotCache
 from gitstore.drafts.drafts import read_draft
-from gitstore.drafts.edits import Delete, Edit
+from gitstore.drafts.editing.edits import Delete, Edit
 from gitstore.layout import CommitId
 from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, Place, page, put, redirect
 from tests.gitstore.folders import Folder

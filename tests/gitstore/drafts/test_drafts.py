@@ -7,9 +7,9 @@ import pytest
 from content.changes.diff import ChangeType
 from content.formats.tsv import read_rows
 from content.records.vocabulary import Kind, RedirectStatus
+from gitstore.drafts.bulk.importing import ImportOptions
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Delete, Put
-from gitstore.drafts.importing import ImportOptions
+from gitstore.drafts.editing.edits import Delete, Put
 from gitstore.drafts.listing import Query, Span
 from gitstore.errors import BadRequest, Invalid, NotFound
 from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, Place, put, redirect

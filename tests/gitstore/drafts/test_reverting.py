@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from content.changes.replacement import Replacement
 from content.records.vocabulary import Kind
+from gitstore.drafts.bulk.replacement_plan import ReplaceRequest
 from gitstore.drafts.drafts import read_draft
-from gitstore.drafts.edits import Delete, Edit
+from gitstore.drafts.editing.edits import Delete, Edit
 from gitstore.drafts.listing import Query, Span
-from gitstore.drafts.replacement_plan import ReplaceRequest
 from gitstore.drafts.reverting import RevertRequest, RevertResult
 from gitstore.errors import Invalid, NotAllowed, NotFound, StaleDraft
 from gitstore.git.repository import open_repository

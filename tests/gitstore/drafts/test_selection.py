@@ -5,7 +5,7 @@ import pytest
 from content.records.record import identity_id
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Delete
+from gitstore.drafts.editing.edits import Delete
 from gitstore.errors import NotFound, UnknownChange
 from tests.gitstore.fixtures import MAIN, SHOP, SPACE, Place, page, put, redirect
 

@@ -5,8 +5,8 @@ import pytest
 from content.changes.replacement import Replacement
 from content.records.record import Page
 from content.records.vocabulary import Kind
-from gitstore.drafts.edits import Delete, Edit
-from gitstore.drafts.replacement_plan import ReplaceRequest
+from gitstore.drafts.bulk.replacement_plan import ReplaceRequest
+from gitstore.drafts.editing.edits import Delete, Edit
 from gitstore.drafts.reverting import RevertRequest
 from gitstore.errors import Conflicts, Invalid
 from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, Place, page, put

@@ -6,7 +6,7 @@ import pytest
 
 from content.records.record import identity_id
 from content.records.vocabulary import Kind
-from gitstore.drafts.edits import Patch, Put
+from gitstore.drafts.editing.edits import Patch, Put
 from gitstore.errors import StaleItem, UnknownRecord
 from tests.gitstore.fixtures import ADA, MAIN, SPACE, Place, page, put, redirect, seeded_random
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from content.records.record import identity_id
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Delete, Edit, Put
+from gitstore.drafts.editing.edits import Delete, Edit, Put
 from gitstore.errors import Invalid
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH
 from gitstore.git.transaction import update

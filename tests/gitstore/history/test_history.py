@@ -5,7 +5,7 @@ import pytest
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Delete
+from gitstore.drafts.editing.edits import Delete
 from gitstore.errors import BadRequest, NotFound, NothingToPublish
 from gitstore.history import history
 from gitstore.yamlfiles.project_file import ProjectFile

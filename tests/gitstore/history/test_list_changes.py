@@ -14,7 +14,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.releases.release_file import release_path
 from gitstore.compiled.segments.segment import Segment
 from gitstore.compiled.segments.segment_store import SegmentStore
-from gitstore.drafts.edits import Delete
+from gitstore.drafts.editing.edits import Delete
 from gitstore.errors import BadRequest, NotFound, VersionTooOld
 from gitstore.git.repository import open_repository
 from gitstore.history.list_changes import ListChanges, compare_lists, files_to_read, read_changes

@@ -10,9 +10,9 @@ import pytest
 from content.formats.tsv import Row
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.changes import changes_between
+from gitstore.drafts.bulk.importing import ImportOptions
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Delete
-from gitstore.drafts.importing import ImportOptions
+from gitstore.drafts.editing.edits import Delete
 from gitstore.errors import Busy, Conflicts, Invalid, NotFound, NothingToPublish, StoreError
 from gitstore.git.transaction import Transaction
 from gitstore.history.history import version_index

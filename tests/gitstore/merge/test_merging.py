@@ -4,7 +4,7 @@ import pytest
 
 from content.records.vocabulary import Kind, RedirectStatus
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Delete
+from gitstore.drafts.editing.edits import Delete
 from gitstore.errors import Conflicts, Invalid
 from gitstore.git.repository import Repository
 from gitstore.layout import BlobId

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from content.records.vocabulary import Kind, RedirectStatus
 from gitstore.drafts.drafts import DraftName, read_draft
-from gitstore.drafts.edits import Delete, Edit
+from gitstore.drafts.editing.edits import Delete, Edit
 from gitstore.errors import Conflicts, Invalid, NotFound, StaleDraft
 from gitstore.git.repository import open_repository
 from gitstore.merge.choices import Choice

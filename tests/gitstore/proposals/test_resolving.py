@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from content.records.vocabulary import Kind
-from gitstore.drafts.edits import Delete, Edit
+from gitstore.drafts.editing.edits import Delete, Edit
 from gitstore.errors import Conflicts, Invalid, NotFound, NothingToChange, StaleProposal, StaleVersion, StoreError
 from gitstore.layout import CommitId, proposal_id
 from gitstore.merge.choices import Choice, key_of

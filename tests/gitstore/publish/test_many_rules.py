@@ -10,8 +10,8 @@ from content.records.problem import Severity
 from content.records.vocabulary import Kind, RedirectType
 from gitstore.compiled.validation import checks, lint_cache
 from gitstore.compiled.validation.checks import check_snapshot
+from gitstore.drafts.bulk.importing import ImportOptions
 from gitstore.drafts.drafts import DraftName, read_draft
-from gitstore.drafts.importing import ImportOptions
 from gitstore.errors import Invalid
 from gitstore.layout import RULES_PER_FILE
 from gitstore.publish import gate

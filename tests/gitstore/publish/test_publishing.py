@@ -4,7 +4,7 @@ import pytest
 
 from content.records.vocabulary import Kind, RedirectType
 from gitstore.drafts.drafts import NO_DRAFT, DraftName
-from gitstore.drafts.edits import Delete, Edit, Put, etag_of
+from gitstore.drafts.editing.edits import Delete, Edit, Put, etag_of
 from gitstore.errors import (
     ApprovalRequired,
     BadRequest,

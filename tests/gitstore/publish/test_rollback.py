@@ -14,7 +14,7 @@ from content.records.vocabulary import Kind
 from gitstore.compiled.releases.release_file import release_path
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation import checks
-from gitstore.drafts.edits import Delete
+from gitstore.drafts.editing.edits import Delete
 from gitstore.errors import Invalid
 from gitstore.git.atomic_io import TEMPORARY_PREFIX
 from gitstore.history.upkeep.gc import clean_daily

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from content.records.vocabulary import Kind
-from gitstore.drafts.edits import Delete
+from gitstore.drafts.editing.edits import Delete
 from gitstore.errors import ApprovalRequired
 from gitstore.git.repository import Author
 from gitstore.layout import CommitId

@@ -15,8 +15,8 @@ import pytest
 
 from content.records.record import Record, Redirect, page_of, redirect_of
 from content.records.vocabulary import Kind, RedirectStatus
-from gitstore.drafts.edits import Delete, Edit, Put
-from gitstore.drafts.workspace import Workspace
+from gitstore.drafts.editing.edits import Delete, Edit, Put
+from gitstore.drafts.editing.workspace import Workspace
 from gitstore.layout import TreeId
 from tests.gitstore.fixtures import SHOP
 from tests.gitstore.trees import MergeRepository, merge_repository

@@ -31,7 +31,7 @@ from api.http.response.replies import (
 from content.records.record import Redirect
 from content.records.vocabulary import Kind, RedirectStatus, RedirectType
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Put
+from gitstore.drafts.editing.edits import Put
 from gitstore.git.repository import Author
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.store import create_store

@@ -10,7 +10,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.releases.release_changes import SMALL
 from gitstore.compiled.releases.release_file import read_base_name, release_path
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Delete
+from gitstore.drafts.editing.edits import Delete
 from gitstore.errors import Broken
 from gitstore.history.upkeep.folding import is_folding_due
 from gitstore.history.upkeep.gc import KEPT_RELEASES, MOST_PUT_OFF

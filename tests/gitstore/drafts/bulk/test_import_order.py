@@ -8,11 +8,11 @@ import pytest
 from content.formats.import_plan import plan_import
 from content.formats.tsv import Row, read_rows
 from content.records.record import Placed, Redirect
-from gitstore.drafts import workspace
+from gitstore.drafts.bulk.import_order import ImportedRedirects
+from gitstore.drafts.bulk.importing import ImportOptions, ImportResult
 from gitstore.drafts.drafts import DraftName, read_draft
-from gitstore.drafts.edits import Put
-from gitstore.drafts.import_order import ImportedRedirects
-from gitstore.drafts.importing import ImportOptions, ImportResult
+from gitstore.drafts.editing import workspace
+from gitstore.drafts.editing.edits import Put
 from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, Place, put, redirect, seeded_random
 
 OTHER = DraftName(SHOP, "other")

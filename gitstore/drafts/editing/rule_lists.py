@@ -7,7 +7,7 @@ from content.changes.diff import Change, diff
 from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.snapshot import Snapshot
-from gitstore.drafts.content_files import ContentFiles, ContentPlan
+from gitstore.drafts.editing.content_files import ContentFiles, ContentPlan
 from gitstore.layout import BlobId
 from gitstore.yamlfiles.dump import new_file
 from gitstore.yamlfiles.restored_file import ReadFile

@@ -19,7 +19,7 @@ from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.compiled.validation.checks import find_failed_tests, without_pointer
-from gitstore.drafts.import_order import ImportedRedirects
+from gitstore.drafts.bulk.import_order import ImportedRedirects
 
 
 class ImportFinding(NamedTuple):

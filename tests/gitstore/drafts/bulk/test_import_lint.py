@@ -6,8 +6,8 @@ import pytest
 
 from content.checks.expectations import Expectation
 from content.formats.tsv import read_rows
-from gitstore.drafts import import_lint
-from gitstore.drafts.importing import ImportOptions, ImportResult
+from gitstore.drafts.bulk import import_lint
+from gitstore.drafts.bulk.importing import ImportOptions, ImportResult
 from tests.gitstore.fixtures import ADA, MAIN, SPACE, Place, page, put, redirect
 
 HEADER = "type\tsource\ttarget\tstatus\n"

@@ -14,7 +14,7 @@ from content.formats.import_plan import ImportPlan, placed_row
 from content.records.record import Placed, Redirect
 from content.records.vocabulary import Kind, RedirectType
 from gitstore.compiled.segments.snapshot import Snapshot
-from gitstore.drafts.workspace import list_files_for_new
+from gitstore.drafts.editing.workspace import list_files_for_new
 
 _UNCHANGED = -1
 

@@ -8,8 +8,8 @@ from content.formats import import_plan
 from content.formats.import_plan import plan_import
 from content.formats.tsv import Row, read_rows
 from content.records.pattern_limits import PatternLimits
-from gitstore.drafts import workspace
-from gitstore.drafts.importing import ImportOptions
+from gitstore.drafts.bulk.importing import ImportOptions
+from gitstore.drafts.editing import workspace
 from gitstore.errors import Invalid
 from gitstore.store.store import Store
 from tests.gitstore.fixtures import ADA, MAIN, SPACE, Place, put, redirect

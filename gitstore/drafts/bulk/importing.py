@@ -17,11 +17,11 @@ from content.records.vocabulary import Kind
 from gitstore.comparison.descriptions import count_text
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.drafts.bulk.import_lint import ImportFinding, is_lintable, lint_import
+from gitstore.drafts.bulk.import_order import ImportedRedirects
 from gitstore.drafts.drafts import DraftState, commit_workspace, project_tree, require_head, snapshot_of
-from gitstore.drafts.edits import Put
-from gitstore.drafts.import_lint import ImportFinding, is_lintable, lint_import
-from gitstore.drafts.import_order import ImportedRedirects
-from gitstore.drafts.workspace import Workspace
+from gitstore.drafts.editing.edits import Put
+from gitstore.drafts.editing.workspace import Workspace
 from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction

@@ -24,9 +24,9 @@ from content.records.record import Page, Placed, Record, Redirect, record_of
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.segment import id_number
 from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot, body_path
-from gitstore.drafts.content_files import ContentFiles, ContentPlan
-from gitstore.drafts.edits import Delete, Edit, Patch, Put, etag_of
-from gitstore.drafts.open_file import OpenFile, open_file
+from gitstore.drafts.editing.content_files import ContentFiles, ContentPlan
+from gitstore.drafts.editing.edits import Delete, Edit, Patch, Put, etag_of
+from gitstore.drafts.editing.open_file import OpenFile, open_file
 from gitstore.errors import BadRequest, DuplicateIdentity, DuplicatePath, Invalid, NotFound, StaleItem, UnknownRecord
 from gitstore.layout import (
     ROLE_OF_KIND,

@@ -5,8 +5,8 @@ import pytest
 from content.changes.assignment import Assignment, Removal
 from content.changes.replacement import Replacement
 from content.records.vocabulary import Kind
-from gitstore.drafts import replacement_plan
-from gitstore.drafts.replacement_plan import ReplaceRequest
+from gitstore.drafts.bulk import replacement_plan
+from gitstore.drafts.bulk.replacement_plan import ReplaceRequest
 from gitstore.errors import Invalid
 from tests.gitstore.fixtures import MAIN, SPACE, Place, put, redirect
 

@@ -16,10 +16,10 @@ from content.records.vocabulary import Kind
 from gitstore.comparison.descriptions import count_text
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.drafts.bulk.replacement_plan import RecordReplacement, ReplaceRequest, plan_replacement, quote_identity
 from gitstore.drafts.drafts import DraftState, commit_draft, read_draft, write_project
-from gitstore.drafts.replacement_plan import RecordReplacement, ReplaceRequest, plan_replacement, quote_identity
-from gitstore.drafts.rule_lists import RuleLists
-from gitstore.drafts.workspace import Files
+from gitstore.drafts.editing.rule_lists import RuleLists
+from gitstore.drafts.editing.workspace import Files
 from gitstore.errors import Invalid
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from content.changes.diff import Change, diff
 from content.records.record import Page, Record, identity_id, record_of
 from content.records.vocabulary import Kind
-from gitstore.drafts.edits import Delete, Edit, Patch, Put
-from gitstore.drafts.workspace import Workspace
+from gitstore.drafts.editing.edits import Delete, Edit, Patch, Put
+from gitstore.drafts.editing.workspace import Workspace
 from gitstore.errors import DuplicateIdentity, Invalid, NotFound
 from gitstore.layout import RULES_PER_FILE
 from tests.gitstore.fixtures import page, put, redirect

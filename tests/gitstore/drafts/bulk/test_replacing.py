@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from content.changes.replacement import Replacement
-from gitstore.drafts.replacement_plan import ReplaceRequest
-from gitstore.drafts.replacing import ReplaceResult, commit_replacement, prepare_replacement
+from gitstore.drafts.bulk.replacement_plan import ReplaceRequest
+from gitstore.drafts.bulk.replacing import ReplaceResult, commit_replacement, prepare_replacement
 from gitstore.errors import Invalid, StaleDraft
 from gitstore.git.lock import FILE_NAME, hold
 from gitstore.git.transaction import update

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.drafts.bulk.file_fixes import Place, RuleFix, find_fixes, fix_files
 from gitstore.drafts.drafts import DraftName, commit_draft, read_draft, require_head, snapshot_of, write_project
-from gitstore.drafts.file_fixes import Place, RuleFix, find_fixes, fix_files
 from gitstore.errors import NotAllowed, NotFound
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction

@@ -1,0 +1,1 @@
+"""Changes of many rules of a draft at once: imports, search and replace, and fixes of findings."""
