@@ -4,12 +4,12 @@ These are project.yaml, setting by setting; tests.yaml, test by test; all files 
 which no rule differs, but their comments or the order of rules.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from itertools import filterfalse, islice
 
 from content.changes.diff import ChangeType
-from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.comparison.tests_changes import ExpectationChange, compare_tests, wire_tests
 from gitstore.compiled.compiler import Compiler
@@ -52,38 +52,80 @@ def _segments(kind: Kind, snapshot: Snapshot) -> dict[str, Segment]:
 
 def find_equal_rules(old: Mapping[str, Segment], new: Mapping[str, Segment]) -> Iterator[tuple[str, NonRuleDifference]]:
     """Yield the files of one kind in which no rule differs, by path, with the actual difference; all given files differ."""
-    stays = _ids(old.values()) & _ids(new.values())
-    for path in sorted(old.keys() | new.keys()):
-        sides = [list(side[path].ids) if path in side else [] for side in (old, new)]
-        if not stays.issuperset(sides[0] + sides[1]):
-            continue
-        if sides[0] == sides[1]:
+    ids = {path: (_ids_at(old, path), _ids_at(new, path)) for path in sorted(old.keys() | new.keys())}
+    moved = _find_moved(ids)
+    places = [
+        _places_of(side, {number for path in moved for each in ids[path] for number in each}) for side in (old, new)
+    ]
+    for path, (before, after) in ids.items():
+        if before == after:
             if path not in old or path not in new or _are_equal(old[path], new[path]):
                 yield path, NonRuleDifference.TEXT
-        elif _all_found(old, new, {*sides[0], *sides[1]}):
+        elif path in moved and all(_is_found(places, number) for number in {*before, *after}):
             yield path, NonRuleDifference.ORDER
+
+
+def _ids_at(files: Mapping[str, Segment], path: str) -> list[int]:
+    return list(files[path].ids) if path in files else []
+
+
+_Ids = tuple[Sequence[int], Sequence[int]]  # of a file, before and after
+
+
+def _find_moved(files: Mapping[str, _Ids]) -> set[str]:
+    """Return the files with other ids, or in another order, whose records may all be unchanged elsewhere.
+
+    Nearly every other file has rules that were added or removed, and the first one of each tells so.
+    """
+    moved = {path: ids for path, ids in files.items() if ids[0] != ids[1]}
+    gone = {path: set(islice(_only_in(before, after), 1)) for path, (before, after) in moved.items()}
+    come = {path: set(islice(_only_in(after, before), 1)) for path, (before, after) in moved.items()}
+    lost = _absent(gone.values(), (after for _, after in files.values()))
+    added = _absent(come.values(), (before for before, _ in files.values()))
+    return {path for path in moved if gone[path].isdisjoint(lost) and come[path].isdisjoint(added)}
+
+
+def _only_in(one: Sequence[int], other: Sequence[int]) -> Iterator[int]:
+    return filterfalse(set(other).__contains__, one)
+
+
+def _absent(wanted: Iterable[set[int]], files: Iterable[Sequence[int]]) -> set[int]:
+    """Return those of the ids that no file has."""
+    left = set[int]().union(*wanted)
+    for ids in files if left else ():
+        left.difference_update(ids)
+    return left
+
+
+_Place = tuple[Segment, int]  # a file, and where in it
 
 
 def _are_equal(old: Segment, new: Segment) -> bool:
     """Tell whether two files of the same ids have equal records; only those with another fingerprint are read."""
     prints = zip(old.whole.fingerprints, new.whole.fingerprints, strict=True)
-    differing = [at for at, (before, after) in enumerate(prints) if before != after or old.kind is not new.kind]
+    differing = (at for at, (before, after) in enumerate(prints) if before != after or old.kind is not new.kind)
     return all(old.record(at) == new.record(at) for at in differing)
 
 
-def _all_found(old: Mapping[str, Segment], new: Mapping[str, Segment], ids: set[int]) -> bool:
-    """Tell whether these records are unchanged on both sides, in any file."""
-    before, after = (_by_id(side.values(), ids) for side in (old, new))
-    return before == after
+def _places_of(files: Mapping[str, Segment], ids: Collection[int]) -> dict[int, _Place]:
+    """Return where these ids are; of duplicates the last one counts."""
+    places = (
+        ((segment, at, number) for segment in files.values() for at, number in enumerate(segment.ids)) if ids else ()
+    )
+    return {number: (segment, at) for segment, at, number in places if number in ids}
 
 
-def _by_id(segments: Iterable[Segment], ids: set[int]) -> dict[int, Record]:
-    places = ((segment, at, number) for segment in segments for at, number in enumerate(segment.ids) if number in ids)
-    return {number: segment.record(at) for segment, at, number in places}
+def _is_found(places: Sequence[Mapping[int, _Place]], number: int) -> bool:
+    """Tell whether a record is unchanged on both sides, in any file."""
+    before, after = (side.get(number) for side in places)
+    return bool(before and after and _is_same(before, after))
 
 
-def _ids(segments: Iterable[Segment]) -> frozenset[int]:
-    return frozenset().union(*(segment.id_set for segment in segments))
+def _is_same(old: _Place, new: _Place) -> bool:
+    """Tell whether two records are equal; only those with another fingerprint are read."""
+    (before, at), (after, then) = old, new
+    prints = before.whole.fingerprints[at], after.whole.fingerprints[then]
+    return (prints[0] == prints[1] and before.kind is after.kind) or before.record(at) == after.record(then)
 
 
 _RULES = {FileRole.REDIRECTS, FileRole.PAGES}

@@ -103,7 +103,7 @@ class Lint:
 def lint_snapshot(snapshot: Snapshot, before: Lint | None = None) -> Lint:
     """Find every error and warning of a state, as `check_snapshot` does; `before` is the lint of any state, for speed."""
     lists = {kind: _read_list(snapshot, kind, before) for kind in Kind}
-    if any(len(set(each.ids)) != len(each.ids) for each in lists.values()):
+    if any(_has_repeated(each.ids, before.lists.get(kind) if before else None) for kind, each in lists.items()):
         return Lint([Finding(problem) for problem in check_snapshot(snapshot)], snapshot.hosts, {}, {})
     changed = _changed_rules(snapshot, lists, before) if before else None
     if before is None or changed is None:
@@ -117,6 +117,11 @@ def lint_snapshot(snapshot: Snapshot, before: Lint | None = None) -> Lint:
         for kind, files in snapshot.rule_files.items()
     }
     return Lint(_in_order(snapshot, lists, findings, Matcher(source)), snapshot.hosts, lists, files)
+
+
+def _has_repeated(ids: "array[int]", before: CheckedList | None) -> bool:
+    """Tell whether an id is there twice; a checked list before has each once, and most edits leave the ids as they are."""
+    return (before is None or before.ids != ids) and len(set(ids)) != len(ids)
 
 
 def _read_list(snapshot: Snapshot, kind: Kind, before: Lint | None) -> CheckedList:

@@ -3,8 +3,12 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gitstore.comparison.change_lines import file_lines
+from gitstore.comparison.file_changes import find_equal_rules
+from gitstore.compiled.segments.segment import Segment, compile_segment
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotAllowed
 from gitstore.git.repository import Author
@@ -241,3 +245,32 @@ def test_files_that_differ_are_counted_whatever_is_in_them(shop: Place) -> None:
     assert [each.files for each, _ in shop.store.publishes.after(SPACE, SHOP, 0, 9)] == [
         p.files for p in publishes[::-1]
     ]
+
+
+_Rules = tuple[tuple[str, str], ...]
+_RULES = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("xy")), max_size=4).map(tuple)
+_STATES = st.dictionaries(st.sampled_from("123"), _RULES)
+
+
+@given(_STATES, _STATES)
+def test_a_file_differs_by_its_order_or_text_alone_where_no_rule_of_it_differs(
+    old: dict[str, _Rules], new: dict[str, _Rules]
+) -> None:
+    """The plain definition: each rule that a file has on either side is in both states, the last one of a source alike."""
+    for path in [path for path in old if old[path] == new.get(path)]:
+        del old[path], new[path]
+    before, after = (dict(rule for path in sorted(side) for rule in side[path]) for side in (old, new))
+    wanted = {}
+    for path in sorted(old.keys() | new.keys()):
+        sources = [[source for source, _ in side.get(path, ())] for side in (old, new)]
+        if sources[0] == sources[1]:
+            if not sources[0] or old.get(path) == new.get(path):
+                wanted[path] = "text"
+        elif all(before.get(each) == after.get(each) for each in sources[0] + sources[1]):
+            wanted[path] = "order"
+    sides = ({path: _segment(side[path]) for path in sorted(side)} for side in (old, new))
+    assert dict(find_equal_rules(*sides)) == wanted
+
+
+def _segment(rules: _Rules) -> Segment:
+    return compile_segment(yaml((f"/{source}", f"/{target}") for source, target in rules).encode())
