@@ -22,14 +22,15 @@ export function useLate(begun: boolean, ms: number): boolean {
   return begun && (late || ms === 0);
 }
 
-const FIRST = 20; // records, which fill a screen
+const LEAST_HEIGHT = 64; // px of a change, with its padding
 
-/** Return the records to show: those of another page as far as a screen shows them, and all as soon as these are painted. */
+/** Return the records to show: those of another page as far as the window shows them, and all as soon as these are painted. */
 export function useFirstScreen<T extends { id: string }>(items: readonly T[]): readonly T[] {
   const whole = useRef<readonly T[]>([]);
   const [, render] = useState({});
   const shown = new Set(whole.current.map((each) => each.id));
-  const isWhole = items.length <= FIRST || items.some((each) => shown.has(each.id));
+  const first = Math.ceil(innerHeight / LEAST_HEIGHT);
+  const isWhole = items.length <= first || items.some((each) => shown.has(each.id));
   useEffect(() => {
     let isWanted = true;
     if (isWhole) whole.current = items;
@@ -40,5 +41,5 @@ export function useFirstScreen<T extends { id: string }>(items: readonly T[]): r
     });
     return () => { isWanted = false; };
   }, [items]);
-  return isWhole ? items : items.slice(0, FIRST);
+  return isWhole ? items : items.slice(0, first);
 }
