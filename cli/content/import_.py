@@ -65,8 +65,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     """Import redirects from a table into a draft.
 
     FILE (- for standard input) becomes one commit. Its columns are separated by tabs, commas or semicolons; the first
-    line is the header: type, source, target, status. Without a type, rules are BASIC, without a status 301. Invalid rows
-    are printed as FILE:LINE:COLUMN (the column of the table), stop the import, and make the exit code 1.
+    line is the header: type, source, target, status, note, tags. Without a type, rules are BASIC, without a status 301.
+    Invalid rows are printed as FILE:LINE:COLUMN (the column of the table), stop the import, and make the exit code 1.
     """
     store, name = open_store(data), DraftName(project, draft)
     author, content = author_of(username, data, database), _read(file)
@@ -88,6 +88,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     changes = {Kind.REDIRECTS: found.plan.counts}
     problems = () if published else find_new_problems(store, namespace, name, found.head, changes)
     _print(found, file, published, problems, as_json=as_json)
+    print_notes(*(f"{file}: {each.message}" for each in found.plan.unused))
     next_step = f"To make it live: {next_command('publish', namespace, name)}."
     if isinstance(made, PulledPublish):
         next_step = f"To make it live, merge its pull request: {made.url}."

@@ -7,8 +7,18 @@ from heapq import merge
 from typing import NamedTuple
 
 from content.changes.diff import Counts
+from content.formats.annotations import dump_tags
 from content.formats.packed_rows import PackedRows
-from content.formats.tsv import COLUMNS, FILE_PROBLEM_CODES, PLACES, Row, column_of, field_of, shorten_row
+from content.formats.tsv import (
+    COLUMNS,
+    FILE_PROBLEM_CODES,
+    PLACES,
+    Row,
+    column_of,
+    field_of,
+    shorten_row,
+)
+from content.formats.unused_columns import UnusedColumn
 from content.records.problem import Problem, errors
 from content.records.record import Placed, Redirect
 
@@ -26,7 +36,9 @@ class SkippedRow(NamedTuple):
 
     def report(self) -> dict[str, object]:
         """Return the line, the source, and the fields that differ, with the value that is kept and that of the row."""
-        old, new = self.kept.wire(), self.row.fields.wire() if self.row.fields else {}
+        old, new = _texts(self.kept), _texts(self.row.fields) if self.row.fields else {}
+        absent = {name for name, has in (("note", self.row.has_note), ("tags", self.row.has_tags)) if not has}
+        new = {name: value for name, value in new.items() if name not in absent}
         fields = {name: {"old": old[name], "new": value} for name, value in new.items() if value != old[name]}
         return {"line": self.row.line, "source": self.kept.source, "fields": fields}
 
@@ -35,7 +47,7 @@ class SkippedRow(NamedTuple):
 class ImportPlan:
     """The rows of an import by outcome, each group in the order of the file.
 
-    Rows of `changed` carry the note and tags of the redirect that they change: the file has no columns for those.
+    Rows of `changed` carry the note and tags of the redirect that they change, if the file has no columns for those.
     Only the first 1,000 invalid rows are stored; `unreported_rows` and `unreported_errors` count the rest. `listed_skipped` has
     the first 100 skipped rows with what is kept.
     """
@@ -49,6 +61,7 @@ class ImportPlan:
     unreported_errors: int = 0
     listed_skipped: tuple[SkippedRow, ...] = ()
     columns: tuple[int, ...] = PLACES
+    unused: tuple[UnusedColumn, ...] = ()
 
     @property
     def wanted(self) -> list[Placed[Redirect]]:
@@ -63,14 +76,15 @@ class ImportPlan:
 
     def planned_again(self, existing: Mapping[str, Redirect], *, overwrite: bool) -> "ImportPlan":
         """Plan the same rows for other redirects; this plan has no problems of the set yet."""
-        changed = (row._replace(fields=_as_in_file(row.fields)) for row in self.changed)
-        rows = merge(self.added, changed, self.identical, self.skipped, self.wrong, key=_line_of)
+        read = merge(self.added, self.changed, self.identical, self.skipped, self.wrong, key=_line_of)
+        rows = (_as_in_file(row._replace(columns=self.columns)) for row in read)
         plan = plan_import(existing, rows, overwrite=overwrite)
         return replace(
             plan,
             unreported_rows=plan.unreported_rows + self.unreported_rows,
             unreported_errors=plan.unreported_errors + self.unreported_errors,
             columns=self.columns,
+            unused=self.unused,
         )
 
     @property
@@ -142,6 +156,7 @@ class ImportPlan:
             "identical": len(self.identical),
             "skipped": len(self.skipped),
             "skippedRows": [each.report() for each in self.listed_skipped],
+            "unusedColumns": [each._asdict() for each in self.unused],
             "wrong": self.wrong_count,
             "errorsTotal": len(self.errors) + self.unreported_errors,
             "errors": [
@@ -171,9 +186,9 @@ def plan_import(existing: Mapping[str, Redirect], rows: Iterable[Row], *, overwr
     listed = list[SkippedRow]()
     add: dict[str, Callable[[Row], None]] = {name: group.append for name, group in groups.items()}
     add["wrong"] = invalid.add
-    columns = PLACES
+    columns, unused = PLACES, tuple[UnusedColumn, ...]()
     for row in rows:
-        columns = row.columns
+        columns, unused = row.columns, row.unused or unused
         first = sources.find_first(row.fields.source, row.line) if row.fields else row.line
         unique = row if first == row.line else _duplicate(row, first)
         group, kept = _classify(unique, existing, overwrite=overwrite)
@@ -187,6 +202,7 @@ def plan_import(existing: Mapping[str, Redirect], rows: Iterable[Row], *, overwr
         unreported_errors=invalid.unreported_errors,
         listed_skipped=tuple(listed),
         columns=columns,
+        unused=unused,
     )
 
 
@@ -197,9 +213,18 @@ def placed_row(row: Row) -> Placed[Redirect]:
     return Placed(row.fields, line=row.line)
 
 
-def _as_in_file(redirect: Redirect | None) -> Redirect | None:
-    """Return a redirect without the note and tags, for which the file has no columns."""
-    return replace(redirect, note="", tags=()) if redirect else None
+def _as_in_file(row: Row) -> Row:
+    """Return a row without the note and tags for which the file has no columns."""
+    rule = row.fields
+    if rule is None or ((row.has_note or not rule.note) and (row.has_tags or not rule.tags)):
+        return row
+    note, tags = rule.note if row.has_note else "", rule.tags if row.has_tags else ()
+    return row._replace(fields=replace(rule, note=note, tags=tags))
+
+
+def _texts(redirect: Redirect) -> dict[str, str]:
+    """Return all fields of a redirect as texts."""
+    return {**redirect.wire(), "note": redirect.note, "tags": dump_tags(redirect.tags)}
 
 
 def _line_of(row: Row) -> int:
@@ -260,7 +285,9 @@ def _classify(row: Row, existing: Mapping[str, Redirect], *, overwrite: bool) ->
     known = existing.get(row.fields.source)
     if known is None:
         return "added", row
-    wanted = Redirect(row.fields.type, known.source, row.fields.target, row.fields.status, known.note, known.tags)
+    note = row.fields.note if row.has_note else known.note
+    tags = row.fields.tags if row.has_tags else known.tags
+    wanted = Redirect(row.fields.type, known.source, row.fields.target, row.fields.status, note, tags)
     if wanted == known:
         return "identical", row
     return ("changed", row._replace(fields=wanted)) if overwrite else ("skipped", row)

@@ -2,20 +2,24 @@
 
 import csv
 from codecs import getincrementaldecoder
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-MAX_RECORD_LINES = 100  # of one row, whose quoted fields can have line breaks
+MAX_RECORD_LINES = 2_100  # of one row: a note can have 2,000 line breaks
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _DELIMITERS = "\t;,"
 
 
 class Layout(NamedTuple):
-    """The columns of a table: what separates them, how many there are, and where those with a name are, if anywhere."""
+    """The columns of a table: what separates them, how many there are, and where those with a name are, if anywhere.
+
+    `others` has the names of the other columns, by their place from 1.
+    """
 
     delimiter: str
     width: int
     places: tuple[int | None, ...]
+    others: Mapping[int, str]
 
 
 class TableRow(NamedTuple):
@@ -45,18 +49,23 @@ def as_utf8(data: bytes) -> bytes:
     return b"".join(utf8_chunks([data])) if data.startswith(UTF_16_MARKS) else data
 
 
-def find_layout(header: bytes, names: Sequence[str], required: Iterable[str]) -> Layout | None:
-    """Return where the columns with these names are, in any order and case; None without the required ones."""
+def find_layout(header: bytes, names: Sequence[str], single: Sequence[str], required: Iterable[str]) -> Layout | None:
+    """Return where the columns with these names are, in any order and case; the first one, if there are more.
+
+    None without the required ones, or where one of the `single` ones is there twice.
+    """
     text = header.decode(errors="replace")
     for delimiter in _DELIMITERS:
         try:
             found = next(csv.reader([text], delimiter=delimiter, skipinitialspace=True), [])
         except csv.Error:
             continue
-        found = [each.strip().lower() for each in found]
-        if all(found.count(name) <= 1 for name in names) and all(name in found for name in required):
+        written = [each.strip() for each in found]
+        found = [each.lower() for each in written]
+        if all(found.count(name) <= 1 for name in single) and all(name in found for name in required):
             places = tuple(found.index(name) if name in found else None for name in names)
-            return Layout(delimiter, len(found), places)
+            others = {at: name for at, name in enumerate(written, 1) if at - 1 not in places}
+            return Layout(delimiter, len(found), places, others)
     return None
 
 
@@ -87,7 +96,7 @@ def read_table(lines: Iterator[tuple[int, bytes]], delimiter: str, max_bytes: in
 
 
 class _Lines:
-    """The lines of a table as text, as many as a row may have."""
+    """The lines of a table as text, as many as a row may have; `lines` are the numbers of those with text."""
 
     def __init__(self, lines: Iterator[tuple[int, bytes]], max_bytes: int) -> None:
         self._lines = lines
@@ -97,6 +106,7 @@ class _Lines:
     def begin_row(self) -> None:
         """Begin another row."""
         self.lines: list[int] = []
+        self._count = 0
         self._bytes = 0
         self.is_cut = False  # a line was too long
         self.is_over = False  # the row did not end where it had to
@@ -110,13 +120,15 @@ class _Lines:
         return self
 
     def __next__(self) -> str:
-        is_full = len(self.lines) == MAX_RECORD_LINES or self._bytes > self._max_bytes
+        is_full = self._count == MAX_RECORD_LINES or self._bytes > self._max_bytes
         found = None if is_full else next(self._lines, None)
         if found is None:
             self.is_over = bool(self.lines)
             raise StopIteration
         line, raw = found
-        self.lines.append(line)
+        if raw.strip(b"\r"):
+            self.lines.append(line)
+        self._count += 1
         self._bytes += len(raw)
         self.is_cut = self.is_cut or len(raw) > self._max_bytes
         return raw.decode(errors="surrogateescape") + "\n"

@@ -1,7 +1,7 @@
 """Redirects as tab-separated text: the bulk import's rows, read strictly and checked one by one, and the export.
 
 There is no quoting: a quote is an ordinary character, so no row can swallow the next. With any other header than the exact
-one, or in UTF-16, the file is a table of a spreadsheet.
+one, or in UTF-16, the file is a table of a spreadsheet, which can also have notes and tags.
 """
 
 import re
@@ -12,6 +12,14 @@ from typing import NamedTuple
 
 from content.checks.pattern_budget import CallBudget, is_pattern
 from content.checks.record_rules import PLAIN_SOURCE, PLAIN_TARGET, record_problems
+from content.formats.annotations import (
+    MAX_NOTE_LENGTH,
+    MAX_TAG_LENGTH,
+    MAX_TAGS,
+    annotation_problems,
+    dump_tags,
+    parse_tags,
+)
 from content.formats.spreadsheet import (
     MAX_RECORD_LINES,
     UTF_16_MARKS,
@@ -21,27 +29,32 @@ from content.formats.spreadsheet import (
     read_table,
     utf8_chunks,
 )
+from content.formats.unused_columns import UnusedColumn, UnusedColumns
 from content.records.pattern_limits import DEFAULT_LIMITS
 from content.records.problem import Problem, errors
 from content.records.record import Redirect
 from content.records.vocabulary import STATUS_BY_WORD, RedirectType
 
 COLUMNS = ("type", "source", "target", "status")
-PLACES: tuple[int, ...] = (1, 2, 3, 4)  # of these columns in a line
+FIELDS = (*COLUMNS, "note", "tags")  # of a table
+PLACES: tuple[int, ...] = (1, 2, 3, 4, 0, 0)  # of these in a line; 0 for none
 _REQUIRED = ("source", "target")
 _MAX_SHOWN = 200  # characters of an invalid row
 _HEADER = "\t".join(COLUMNS).encode()
 _DEFAULTS = {"type": "BASIC", "status": "301"}
+_NOTE, _TAGS = FIELDS.index("note"), FIELDS.index("tags")
 MAX_FIELD_LENGTH = 8192  # characters, as the schema of a redirect allows
 MAX_ROWS = 1_000_000
 # Problems of the file as a whole: the last `Row` reports one, and is not a row of the file.
 FILE_PROBLEM_CODES = frozenset({"bad_header", "too_many_rows", "unclosed_quote"})
-_MAX_LINE_BYTES = 2 * 4 * MAX_FIELD_LENGTH + 1024  # bytes: source and target at four each, and room for the rest
+# Bytes: source, target, note and tags at four a character, and room for the rest.
+_MAX_LINE_BYTES = 4 * (2 * MAX_FIELD_LENGTH + MAX_NOTE_LENGTH + MAX_TAGS * (MAX_TAG_LENGTH + 2)) + 1024
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 16
 _TYPE_BY_WORD = {each.value: each for each in RedirectType}
 # Nearly every row: an exact rule for a path, of which one match shows that `record_problems` has nothing to say.
 _PLAIN_ROW = re.compile(rf"BASIC\t({PLAIN_SOURCE})\t({PLAIN_TARGET})\t([A-Z0-9_]+)")
+_NEEDS_QUOTES = re.compile(r'[\t\r\n"]|^ ')
 _LONE_BYTE = re.compile("[\ud800-\udfff]")
 _FAULTS = {
     "too_long": f"the line has more than {_MAX_LINE_BYTES:,} bytes",
@@ -54,7 +67,8 @@ _ALLOWED_VALUES: dict[str, Collection[str]] = {"type": _TYPE_BY_WORD, "status": 
 class Row(NamedTuple):
     """A row: its line from 1, and its redirect, or None and its problems (errors only).
 
-    `columns` are the places of its fields, and `text` is the start of an invalid one.
+    `columns` are the places of its fields, and `text` is the start of an invalid one. `unused` are the columns of the table
+    that are not imported, as far as it is read: one without a name is among them once a row has a text there.
     """
 
     line: int
@@ -62,6 +76,17 @@ class Row(NamedTuple):
     problems: tuple[Problem, ...] = ()
     columns: tuple[int, ...] = PLACES
     text: str = ""
+    unused: tuple[UnusedColumn, ...] = ()
+
+    @property
+    def has_note(self) -> bool:
+        """True where the file has a column for notes."""
+        return self.columns[_NOTE] > 0
+
+    @property
+    def has_tags(self) -> bool:
+        """True where the file has a column for tags."""
+        return self.columns[_TAGS] > 0
 
 
 def read_rows(
@@ -75,11 +100,11 @@ def read_rows(
     """
     budget = budget or CallBudget(DEFAULT_LIMITS)
     start, chunks = _take_start(_chunks(data))
-    lines = _numbered_lines(utf8_chunks(chunks))
-    header, text = next(lines, (1, b""))
+    lines = enumerate(_lines(utf8_chunks(chunks)), 1)
+    header, text = next(_with_text_only(lines), (1, b""))
     text = text.removeprefix(_BOM)
     is_exact = text == _HEADER and not start.startswith(UTF_16_MARKS)
-    layout = None if is_exact else find_layout(text, COLUMNS, _REQUIRED)
+    layout = None if is_exact else find_layout(text, FIELDS, COLUMNS, _REQUIRED)
     if not (is_exact or layout):
         yield _invalid_row(header, _header_problem(text))
         return
@@ -93,30 +118,48 @@ def read_rows(
 
 
 def write_rows(redirects: Iterable[Redirect]) -> Iterator[bytes]:
-    """Yield the header and a line for each redirect, in UTF-8; `read_rows` is the inverse, except for notes and tags.
+    """Yield the header and a row for each redirect, in UTF-8; `read_rows` is the inverse.
 
-    Raises ValueError where a field holds a tab or a line break, which no accepted redirect does.
+    If one has a note or tags, it is a table with columns for them, and quoted fields where they need it; else it is in the
+    strict format. Raises ValueError where source or target hold a tab or a line break, which no accepted redirect does.
     """
-    yield _dump_line(COLUMNS)
-    for redirect in redirects:
-        yield _dump_line((redirect.type.value, redirect.source, redirect.target, redirect.status.value))
+    rules = list(redirects)
+    has_more = any(each.note or each.tags for each in rules)
+    yield _dump_line(FIELDS if has_more else COLUMNS)
+    for rule in rules:
+        texts = (rule.type.value, rule.source, rule.target, rule.status.value)
+        yield _dump_table_line(texts, rule.note, dump_tags(rule.tags)) if has_more else _dump_line(texts)
 
 
 def column_of(problem: Problem, columns: Sequence[int] = PLACES) -> int:
     """Return the column, from 1, of the field in a problem's pointer; that of the source for any other pointer."""
-    return columns[COLUMNS.index(field_of(problem) or "source")]
+    return columns[FIELDS.index(field_of(problem) or "source")]
 
 
 def field_of(problem: Problem) -> str:
     """Return the name of the field in a problem's pointer, or an empty text."""
     name = problem.pointer.rpartition("/")[2]
-    return name if name in COLUMNS else ""
+    return name if name in FIELDS else ""
 
 
 def _dump_line(fields: tuple[str, ...]) -> bytes:
+    _require_one_line(fields)
+    return ("\t".join(fields) + "\n").encode()
+
+
+def _dump_table_line(fields: tuple[str, ...], *others: str) -> bytes:
+    _require_one_line(fields)
+    return ("\t".join(map(_quote, (*fields, *others))) + "\n").encode()
+
+
+def _require_one_line(fields: tuple[str, ...]) -> None:
     if any(mark in field for field in fields for mark in "\t\r\n"):
         raise ValueError(f"a tab-separated field cannot contain a tab or a line break: {fields!r}")
-    return ("\t".join(fields) + "\n").encode()
+
+
+def _quote(text: str) -> str:
+    """Return a field of a table, between quotes where it would be read otherwise without them."""
+    return '"{}"'.format(text.replace('"', '""')) if _NEEDS_QUOTES.search(text) else text
 
 
 def _take_start(chunks: Iterable[bytes]) -> tuple[bytes, Iterable[bytes]]:
@@ -133,9 +176,9 @@ def _chunks(data: bytes | Iterable[bytes]) -> Iterable[bytes]:
     return data
 
 
-def _numbered_lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yield each line that is not empty, with its number from 1, without its end."""
-    for line, raw in enumerate(_lines(chunks), 1):
+def _with_text_only(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """Yield each line that is not empty, with its number, without its end."""
+    for line, raw in lines:
         if text := raw.removesuffix(b"\r"):
             yield line, text
 
@@ -192,19 +235,26 @@ def _plain_redirect(text: str) -> Redirect | None:
 
 def _read_table(lines: Iterator[tuple[int, bytes]], layout: Layout, budget: CallBudget) -> Iterator[Row]:
     """Yield the rows of a table of a spreadsheet."""
-    columns = tuple(1 if place is None else place + 1 for place in layout.places)
+    columns = tuple(_column(name, place) for name, place in zip(FIELDS, layout.places, strict=True))
+    unused = UnusedColumns(layout, FIELDS)
     for read in read_table(lines, layout.delimiter, _MAX_LINE_BYTES):
+        unused.read(read.fields)
         row = _table_row(read, layout, budget)
         problems = tuple(
             replace(each, column=column_of(each, columns)) if field_of(each) else each for each in row.problems
         )
         shown = layout.delimiter.join(read.fields).encode(errors="surrogateescape").decode(errors="replace")
-        yield _with_text(row._replace(problems=problems, columns=columns), shown)
+        yield _with_text(row._replace(problems=problems, columns=columns, unused=unused.found), shown)
+
+
+def _column(name: str, place: int | None) -> int:
+    """Return the column of a field, from 1: the first one for a type or status that no column has, 0 for a note or tags."""
+    return place + 1 if place is not None else int(name in COLUMNS)
 
 
 def _read_lines(lines: Iterator[tuple[int, bytes]], budget: CallBudget) -> Iterator[Row]:
     """Yield the rows of the strict format."""
-    for line, raw in lines:
+    for line, raw in _with_text_only(lines):
         row = _parse_row(line, raw, budget)
         yield row if row.fields else _with_text(row, raw[: 4 * _MAX_SHOWN].decode(errors="replace"))
 
@@ -217,14 +267,22 @@ def _table_row(read: TableRow, layout: Layout, budget: CallBudget) -> Row:
         return _invalid_row(read.line, _problem("wrong_columns", layout.width + 1, text))
     texts = [
         _table_field(name, "" if place is None or place >= len(read.fields) else read.fields[place])
-        for name, place in zip(COLUMNS, layout.places, strict=True)
+        for name, place in zip(FIELDS, layout.places, strict=True)
     ]
-    for name, text in zip(COLUMNS, texts, strict=True):
+    for name, text in zip(FIELDS, texts, strict=True):
         if lone := _LONE_BYTE.search(text):
             return _invalid_row(read.line, _not_utf8(ord(lone[0]) & 0xFF, name))
-    if plain := _plain_redirect("\t".join(texts)):
-        return Row(read.line, plain)
-    return _parse_fields(read.line, texts, budget)
+    *fields, note, tags = texts
+    plain = _plain_redirect("\t".join(fields))
+    row = Row(read.line, plain) if plain else _parse_fields(read.line, fields, budget)
+    return _annotate(row, note, parse_tags(tags)) if note or tags else row
+
+
+def _annotate(row: Row, note: str, tags: tuple[str, ...]) -> Row:
+    """Return a row with the note and tags of its redirect, or with their problems."""
+    if found := [each.at("", row.line, 1) for each in annotation_problems(note, tags)]:
+        return row._replace(fields=None, problems=(*row.problems, *found))
+    return row._replace(fields=replace(row.fields, note=note, tags=tags)) if row.fields else row
 
 
 def _table_field(name: str, text: str) -> str:
@@ -270,7 +328,7 @@ def _encoding_problem(raw: bytes, start: int) -> Problem:
 
 
 def _not_utf8(byte: int, name: str) -> Problem:
-    column = COLUMNS.index(name) + 1
+    column = FIELDS.index(name) + 1
     return _problem("bad_encoding", column, f"byte 0x{byte:02X} is not UTF-8: save the file as UTF-8", name)
 
 

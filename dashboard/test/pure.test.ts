@@ -284,6 +284,7 @@ test("the middle of two short texts that differs is found in whole letters", () 
 
 test("messages name the types as the forms do, and leave what they quote", () => {
   assert.equal(inWords('a BASIC source begins with "/"; with a host it is BASIC_HOST'), 'a “Basic” source begins with "/"; with a host it is “Basic, with host”');
+  assert.equal(inWords("with a host it is BASIC_HOST", true), "with a host it is “Basic, with host” (BASIC_HOST)");
   assert.equal(inWords('"/BASIC" and "REGEX" and /a/BASIC/b, of REGEX_HOST.'), '"/BASIC" and "REGEX" and /a/BASIC/b, of “Regex, with host”.');
 });
 

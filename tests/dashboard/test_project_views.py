@@ -408,12 +408,16 @@ def test_a_file_is_looked_at_before_it_is_imported_and_its_errors_are_downloaded
     place = world.place()
     place.published("/old")
     file = tmp_path / "rules.csv"
-    file.write_text("Target,Source\n/y,/x\n/y,no\u200bpath\n", "utf-8")
+    file.write_text("Target,Source,Tag,Owner,Note\n/y,/x,a,b,why\n/y,no\u200bpath,,,\n", "utf-8")
     page = new_page(refused=422)
     sign_in(page, world.user("admin"), view(place, "/transfer"))
     page.get_by_label("File to import").set_input_files(file)
     expect(page.get_by_text("1 wrong")).to_be_visible()
     expect(page.get_by_role("button", name="Import into the draft")).to_be_disabled()
+    columns = page.get_by_role("list", name="Columns that are not imported").get_by_role("listitem")
+    expect(columns).to_have_text(
+        ['The column "Tag" is not imported; did you mean "tags"?', 'The column "Owner" is not imported']
+    )
     hindrance = page.get_by_text("Correct the lines that are wrong and choose the file again, or skip them.")
     expect(hindrance).to_be_visible()
     assert violations(page) == []
@@ -422,6 +426,7 @@ def test_a_file_is_looked_at_before_it_is_imported_and_its_errors_are_downloaded
     assert "3\t2\tsource\t" in download.value.path().read_text("utf-8")
     errors = page.locator(".errors li").first
     expect(errors).to_contain_text("line 3, source")
+    expect(errors).to_contain_text("with a host it is “Basic, with host” (BASIC_HOST)")
     expect(errors.locator(".quiet")).to_have_text(re.compile("/y,no.U.200B.path"))
     page.get_by_label("Skip the lines that are wrong").check()
     expect(hindrance).to_be_hidden()
@@ -431,6 +436,7 @@ def test_a_file_is_looked_at_before_it_is_imported_and_its_errors_are_downloaded
     page.get_by_role("link", name="Show the draft").click()
     expect(page.locator(".change")).to_contain_text("/x")
     assert drafted(place) == {"/old": "/new", "/x": "/y"}
+    assert [each["note"] for each in place.get("/draft/redirects", source="/x")["items"]] == ["why"]
 
 
 def test_the_example_of_a_file_can_be_imported(world: World, new_page: Opens, tmp_path: Path) -> None:
@@ -444,6 +450,8 @@ def test_the_example_of_a_file_can_be_imported(world: World, new_page: Opens, tm
     page.get_by_role("button", name="Import into the draft").click()
     expect(page.get_by_role("link", name="Draft", exact=True)).to_have_attribute("aria-current", "page")
     assert drafted(place) == {"/old": "/new", "/sale": "https://shop.example/offers"}
+    [tagged] = place.get("/draft/redirects", tag="shop")["items"]
+    assert (tagged["source"], tagged["note"]) == ("/sale", "Until the autumn")
     page.go_back()
     page.get_by_label("File to import").set_input_files(tmp_path / "example.tsv")
     expect(page.get_by_text("The draft has all of it already.")).to_be_visible()

@@ -32,7 +32,7 @@ def test_rows_become_rules_of_the_draft_as_one_commit(place: Place) -> None:
     report = import_(place, GOOD)
     assert report == {
         "total": 3, "added": 3, "changed": 0, "identical": 0, "skipped": 0, "wrong": 0, "errorsTotal": 0,
-        "errors": [], "skippedRows": [], "head": place.get("/draft")["head"], "neverAnswer": 0,
+        "errors": [], "skippedRows": [], "unusedColumns": [], "head": place.get("/draft")["head"], "neverAnswer": 0,
     }  # fmt: skip
     assert place.sources() == []
     place.publish()
@@ -263,6 +263,31 @@ def test_the_export_goes_back_in_unchanged(world: World, place: Place) -> None:
     other.publish()
     assert other.get("/redirects") == place.get("/redirects")
     assert other.ask("GET", "/export", 200).content == exported.content
+
+
+def test_notes_and_tags_of_an_export_are_imported(world: World, place: Place) -> None:
+    place.add("/a", "/x", note='Two lines,\r\n\n\tand "quotes"', tags=["sale", "a,b"])
+    place.add("/b", "/y")
+    exported = place.ask("GET", "/export?at=draft", 200).content
+    other = world.place(place.namespace, "other")
+    assert import_(other, exported)["unusedColumns"] == []
+    names = ("source", "target", "note", "tags")
+    drafts = [
+        [[item[name] for name in names] for item in each.get("/draft/redirects")["items"]] for each in (place, other)
+    ]
+    assert drafts[0] == drafts[1]
+    assert drafts[1][0][2:] == ['Two lines,\r\n\n\tand "quotes"', ["sale", "a,b"]]
+    assert other.ask("GET", "/export?at=draft", 200).content == exported
+    assert import_(other, exported)["identical"] == 2
+    other.publish()
+    assert [sorted(item) for item in other.get("/redirects")["items"]] == [["source", "status", "target", "type"]] * 2
+
+
+def test_a_column_that_is_not_imported_is_named(place: Place) -> None:
+    for query in ("?dryRun=true", ""):
+        assert import_(place, "source,target,tag\n/a,/b,x\n", query=query)["unusedColumns"] == [
+            {"column": 3, "name": "tag", "message": 'the column "tag" is not imported; did you mean "tags"?'}
+        ]
 
 
 def test_any_state_is_exported_in_any_form(place: Place) -> None:

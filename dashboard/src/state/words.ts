@@ -38,9 +38,9 @@ export const TYPE_NAMES: Record<string, string> = {
   BASIC: "Basic", BASIC_HOST: "Basic, with host", REGEX: "Regex", REGEX_HOST: "Regex, with host",
 };
 
-/** Return a message of the API with the types by the names that the forms have for them; what it quotes stays. */
-export const inWords = (message: string): string =>
-  message.replace(/(?<![\w/"'.:-])(?:BASIC|REGEX)(?:_HOST)?(?![\w/"'-])/g, (code) => `“${TYPE_NAMES[code] ?? code}”`);
+/** Return a message of the API with the types by the names that the forms have for them; what it quotes stays. About a file, with what is written there too. */
+export const inWords = (message: string, ofFile = false): string =>
+  message.replace(/(?<![\w/"'.:-])(?:BASIC|REGEX)(?:_HOST)?(?![\w/"'-])/g, (code) => `“${TYPE_NAMES[code] ?? code}”${ofFile ? ` (${code})` : ""}`);
 
 /** Return a word of the API as a label begins: with a capital letter. */
 export const capital = (word: string): string => word.slice(0, 1).toUpperCase() + word.slice(1);

@@ -133,7 +133,7 @@ export function Problems({ items, total = items.length, title = "Problems", impa
       <ul class="problems">
         {sorted.map((each, index) => (
           <li key={`${placeOf(each)} ${sorted.slice(0, index).filter((before) => placeOf(before) === placeOf(each)).length}`}>
-            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {isNew(each) && <Badge>New</Badge>} {link(each)} <bdi>{reveal(each.file ? inWords(each.message) : each.message)}</bdi>
+            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {isNew(each) && <Badge>New</Badge>} {link(each)} <bdi>{reveal(inWords(each.message, !each.file))}</bdi>
             {each.code === "test_failed" && goal(each) && <a href={goal(each) ?? ""}>{of ? "Show the test" : "Show what it gets"}</a>}
             {of && each.id && brought.has(placeOf(each)) && <a href={recordPath(of, each)} aria-label={`Open ${name(each)}`}>Open</a>}
             {fix?.(each)}

@@ -9,7 +9,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place } from "../state/router.ts";
-import { bytes, count, plural, reveal } from "../state/words.ts";
+import { bytes, capital, count, inWords, plural, reveal } from "../state/words.ts";
 import { Problems, worded } from "./changes.tsx";
 import { Difference } from "./differences.tsx";
 import { exportPath } from "./export_links.tsx";
@@ -20,7 +20,7 @@ type Report = components["schemas"]["import-report.schema"];
 const FORMATS = [["tsv", "Tab-separated, can be imported again"], ["yaml", "YAML"], ["json", "JSON, with the pages"]] as const;
 const STATES = [["published", "What is published"], ["draft", "The draft"]] as const;
 
-const EXAMPLE = ["type\tsource\ttarget\tstatus", "BASIC\t/old\t/new\t301", "BASIC\t/sale\thttps://shop.example/offers\t302", ""].join("\n");
+const EXAMPLE = ["type\tsource\ttarget\tstatus\tnote\ttags", "BASIC\t/old\t/new\t301\t\t", "BASIC\t/sale\thttps://shop.example/offers\t302\tUntil the autumn\tsale, shop", ""].join("\n");
 
 const NO_DRAFT = "0".repeat(40); // the head of a draft that there is not
 
@@ -98,7 +98,7 @@ function Import({ of }: { of: Of }): JSX.Element {
           if (chosen) look(chosen);
         }} />
       </label>
-      <p class="help">The first line names the columns: source and target, and type and status if not all are BASIC and 301. Below it is one redirect a line. Commas, semicolons or tabs are between the columns. Nothing is changed before you have seen what the file does.</p>
+      <p class="help">The first line names the columns: source and target, type and status if not all are BASIC and 301, and note and tags if there are any (with commas between tags). Below it is one redirect a line. Commas, semicolons or tabs are between the columns. Nothing is changed before you have seen what the file does.</p>
       <p class="actions"><Button onClick={() => save("redirects.tsv", EXAMPLE)}>Download an example</Button></p>
       <p class="actions"><Check label="Overwrite redirects with the same source" checked={overwrite} disabled={call.busy} onChange={(on) => again({ overwrite: on, skipErrors })} />
         <Check label="Skip the lines that are wrong" checked={skipErrors} disabled={call.busy} onChange={(on) => again({ overwrite, skipErrors: on })} /></p>
@@ -173,7 +173,7 @@ function Progress({ sent, file, applies }: { sent: number; file: File; applies: 
 
 function Dry({ report, name, skips }: { report: Report; name: string; skips: boolean }): JSX.Element {
   const facts = [["added", report.added], ["changed", report.changed], ["identical", report.identical], ["skipped", report.skipped], ["wrong", report.wrong]] as const;
-  const { skippedRows = [] } = report;
+  const { skippedRows = [], unusedColumns = [] } = report;
   const isWhole = report.errors.length >= report.errorsTotal;
   const isUnchecked = report.findingsTotal === null && report.added + report.changed > 0 && (report.wrong === 0 || skips);
   const errors = (): void => {
@@ -184,8 +184,9 @@ function Dry({ report, name, skips }: { report: Report; name: string; skips: boo
     <section aria-label="What the file does">
       <p class="facts" role="status"><strong>{plural(report.total, "line")}</strong>{facts.map(([word, number]) => number > 0 && <Badge key={word} tone={word === "wrong" ? "bad" : word === "added" ? "good" : word === "changed" ? "warn" : "quiet"}>{count(number)} {word}</Badge>)}
         {Boolean(report.neverAnswer) && <Badge tone="warn">{plural(report.neverAnswer ?? 0, "rule")} would never answer</Badge>}</p>
+      {unusedColumns.length > 0 && <ul class="notice" aria-label="Columns that are not imported">{unusedColumns.map(({ column, message }) => <li key={column}>{capital(reveal(message))}</li>)}</ul>}
       {report.errors.length > 0 && <>
-        <ul class="problems errors">{report.errors.slice(0, SHOWN).map((each, index) => <li key={index}><code>line {each.line}, {each.field ?? `column ${each.column}`}</code><span>{each.message}{each.text && <><br /><bdi class="quiet row-text">{reveal(each.text)}</bdi></>}</span></li>)}</ul>
+        <ul class="problems errors">{report.errors.slice(0, SHOWN).map((each, index) => <li key={index}><code>line {each.line}, {each.field ?? `column ${each.column}`}</code><span>{each.code === "not_allowed" ? each.message : inWords(each.message, true)}{each.text && <><br /><bdi class="quiet row-text">{reveal(each.text)}</bdi></>}</span></li>)}</ul>
         <p class="actions"><Button onClick={errors}>{isWhole ? "Download the errors" : `Download the first ${count(report.errors.length)} errors`}</Button>
           {report.errorsTotal > SHOWN && <span class="quiet">The first {SHOWN} of {count(report.errorsTotal)} are shown.{!isWhole && ` The service lists those of the first ${count(LISTED)} wrong lines; correct them, and choose the file again for the others.`}</span>}</p></>}
       {skippedRows.length > 0 && <section aria-labelledby="skipped">

@@ -65,6 +65,20 @@ def test_an_unknown_user_of_the_system_stops_no_command(monkeypatch: pytest.Monk
     assert invoke_ok("log", "acme", "docs", "--json").json[0]["publishedBy"] == "operator <operator@localhost>"
 
 
+def test_a_column_that_is_not_imported_is_named_and_notes_are_imported(shop: Path) -> None:
+    outcome = invoke_ok("import", "acme", "shop", "-", "--dry-run", stdin=b"source,target,note,tag\n/a,/b,why,x\n")
+    assert '-: the column "tag" is not imported; did you mean "tags"?\n' in outcome.err
+    reported = invoke_ok("import", "acme", "shop", "-", "--json", stdin=b"source,target,tag\n/z,/b,x\n").json
+    assert [each["name"] for each in reported["unusedColumns"]] == ["tag"]
+    invoke_ok("import", "acme", "shop", "-", "--publish", stdin=b'source,target,note,tags\n/a,/b,why,"x, y"\n')
+    shown = subprocess.run(
+        ["git", "-C", str(shop / "repos" / "acme.git"), "show", "release:shop/redirects.yaml"],
+        capture_output=True,
+        check=True,
+    )
+    assert '"note": "why", "tags": ["x", "y"]' in shown.stdout.decode()
+
+
 def test_invalid_rows_are_named_and_stop_the_import(shop: Path) -> None:
     table_file = (
         write(shop.parent, {"rules.tsv": rows("BASIC|old|/new|301", "BASIC|/b|/new|299").decode()}) / "rules.tsv"
