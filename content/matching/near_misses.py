@@ -18,6 +18,8 @@ MOST_NEAR_MISSES = 3
 _MOST_HOSTS = 16  # of a project that has more, no one knows which host was meant
 _MOST_PARAMETERS = 8
 _PATH_LIMIT = 2048  # characters; a longer path is not spelled in other ways
+_SHOWN = 100  # characters of a spelling in a reason
+_BEFORE = 20  # of them before the difference
 
 _RESERVED = "!$&'()*+,;=:@/[]"  # characters that a path holds both as they are and encoded, with two meanings
 _ENCODED_RESERVED = re.compile("|".join(f"%{ord(character):02X}" for character in _RESERVED))
@@ -79,7 +81,7 @@ def _spellings(request: Request, hosts: Collection[str]) -> Iterator[tuple[Reque
         for other, reason in chain(_slashes(path), _cases(path), _encodings(path)):
             yield request._replace(path=other), reason
     for text in _queries(query):
-        reason = f"the query string ?{text}" if text else "an empty query string"
+        reason = f"the query string {_excerpt(f'?{text}', f'?{query}')}" if text else "an empty query string"
         yield request._replace(query=text), f"it matches with {reason}"
     for name in _hosts(host, hosts):
         yield request._replace(host=name), f"it matches on the host {name}"
@@ -133,7 +135,18 @@ def _encodings(path: str) -> Iterator[tuple[str, str]]:
         path.replace("%", "%25"),
     ):
         spelled = canonical_path(other)
-        yield spelled, f"it matches with another percent-encoding, {spelled}"
+        yield spelled, f"it matches with another percent-encoding, {_excerpt(spelled, path)}"
+
+
+def _excerpt(spelled: str, asked: str) -> str:
+    """Return a spelling, of a long one the part where it begins to differ from what was asked."""
+    if len(spelled) <= _SHOWN:
+        return spelled
+    shared = min(len(spelled), len(asked))
+    same = next((place for place in range(shared) if spelled[place] != asked[place]), shared)
+    start = max(0, min(same - _BEFORE, len(spelled) - _SHOWN))
+    end = start + _SHOWN
+    return f"{'…' if start else ''}{spelled[start:end]}{'…' if end < len(spelled) else ''}"
 
 
 def _readable(path: str) -> str:

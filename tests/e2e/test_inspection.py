@@ -178,6 +178,13 @@ def test_a_named_draft_is_looked_into_by_its_name(place: Place) -> None:
         assert [(each["at"], each["why"]) for each in result["near"]] == found
 
 
+@pytest.mark.parametrize("url", ["/a", "/nothing"])
+@pytest.mark.parametrize("at", ["published", "draft", "1"])
+def test_the_name_of_a_draft_is_checked_whatever_the_urls_get(place: Place, url: str, at: str) -> None:
+    place.published("/a")
+    place.refused("POST", "/test?draft=a%20b", 400, "bad_parameter", json={"urls": [url], "at": at})
+
+
 def test_who_may_not_see_drafts_gets_no_rule_of_one(place: Place) -> None:
     place.published("/a")
     place.add("/secret")

@@ -79,6 +79,24 @@ def test_the_reason_names_the_difference(source: str, url: str, reason: str) -> 
     assert (near.match.rule.record.identity, near.reason) == (source, reason)
 
 
+LONG = "x" * 900
+
+
+@pytest.mark.parametrize(
+    ("source", "url", "reason"),
+    [
+        (f"/a?b={LONG}", f"/a?b={LONG}&id=1", f"it matches with the query string …{'x' * 100}"),
+        (f"/a?b={LONG}", f"/a?id=1&b={LONG}", f"it matches with the query string ?b={'x' * 97}…"),
+        (f"/a?b={LONG}&c={LONG}", f"/a?b={LONG}&id=1&c={LONG}", f"it matches with the query string …{'x' * 19}&c={'x' * 78}…"),
+        (f"/{LONG}%28b%29{LONG}", f"/{LONG}(b){LONG}", f"it matches with another percent-encoding, …{'x' * 20}%28b%29{'x' * 73}…"),
+    ],
+)  # fmt: skip
+def test_the_reason_has_the_part_of_a_long_spelling_that_differs(source: str, url: str, reason: str) -> None:
+    (near,) = find_near_misses(matcher(redirect("BASIC", source, "/t")), parse_request(url))
+    assert near.reason == reason
+    assert near.request == parse_request(source)
+
+
 @pytest.mark.parametrize(
     ("url", "names"),
     [
