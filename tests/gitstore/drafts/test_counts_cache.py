@@ -12,7 +12,7 @@ from gitstore.drafts.counts_cache import CountsCache
 from gitstore.drafts.drafts import DraftName
 from gitstore.layout import TreeId
 from gitstore.store.store import Store
-from tests.gitstore.fixtures import MAIN, SHOP, SPACE, Place, put, redirect
+from tests.gitstore.fixtures import MAIN, SHOP, SPACE, Place, put, redirect, yaml
 
 ONE = Counts(1, 0, 0)
 
@@ -53,6 +53,22 @@ def test_a_changed_rule_that_moves_to_another_file_is_counted_once(place: Place)
             place.save(put(redirect("/a", "/changed"), file=file), draft=name)
             counts = place.store.drafts.report(SPACE, name).counts
         assert counts[Kind.REDIRECTS] == Counts(0, 1, 0)
+
+
+def test_a_draft_that_began_before_its_project_has_the_count_of_all_its_rules(place: Place) -> None:
+    """Such a branch comes by a push: its base has no folder of the project."""
+    files = {"later/project.yaml": "title: Later\n", "later/redirects.yaml": yaml([("/a", "/1"), ("/b", "/2")])}
+    place.push(files, to="draft/later/main")
+    place.begin("later")
+    [(_, head)] = place.store.drafts.heads({SPACE: ["later"]})
+    opened = place.store.drafts.read_open(SPACE, head)
+    assert opened
+    assert opened.trees[0] is None
+    assert place.store.drafts.find_counts(SPACE, head, opened) is None
+    [(_, _, counts)] = place.store.drafts.listed(SPACE, "later")
+    found = place.fresh().store.drafts.find_counts(SPACE, head, opened)
+    assert found == counts
+    assert found[Kind.REDIRECTS] == Counts(2, 0, 0)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"trees":["1","2"]}', b'{"trees":["1","2"],"redirects":[1]}'])
