@@ -4,7 +4,7 @@ import { render, type ComponentType, type JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { startEvents } from "./api/events.ts";
 import { followPreview } from "./api/preview.ts";
-import { fault, followTabs, me, signOut, start, state } from "./api/session.ts";
+import { fault, followTabs, me, signedOut, signOut, start, state } from "./api/session.ts";
 import { csrfToken } from "./api/transport.ts";
 import { Failure, Empty } from "./components/basics.tsx";
 import { Notices } from "./components/notices.tsx";
@@ -20,6 +20,7 @@ import { preview } from "./state/preview.ts";
 import { ask, place, startRouter } from "./state/router.ts";
 import { ACCOUNT, firstSettings } from "./state/settings_tabs.ts";
 import { signInFault } from "./state/sign_in_fault.ts";
+import { followTyping } from "./state/typed.ts";
 import { PreviewBand } from "./views/preview_band.tsx";
 import { SignInDialog, SignInPage } from "./views/sign_in.tsx";
 import { ROUTES, type Route } from "./views/routes.ts";
@@ -152,17 +153,22 @@ if (csrfToken()) fetchView(place.peek().path);
 startKeys();
 keepFocus();
 followTabs();
+followTyping();
 const failedSignIn = place.peek().query.get("sign-in");
 if (failedSignIn !== null) {
   fault.value = signInFault(failedSignIn);
   ask({ "sign-in": "" }, true); // a reload does not say it again
 }
 effect(() => {
+  // Nobody is signed in: what the page shows is neither seen nor read out.
+  document.documentElement.classList.toggle("covered", state.value === "expired");
   if (state.value === "in" || state.value === "expired") show(place.value.path);
   else if (state.value === "out") {
     document.title = "Sign in · Waypost";
     dropToasts(); // an Undo is not for the next person
   }
+  if (state.value === "expired") document.title = "Sign in again · Waypost";
+  if (signedOut.value) dropToasts();
 });
 render(<App />, document.getElementById("app") as HTMLElement);
 start().then(() => {

@@ -51,7 +51,7 @@ def new_page(chromium: Browser, world: World) -> Iterator[Callable[..., Page]]:
 def opening_pages(chromium: Browser, url: str) -> Iterator[Callable[..., Page]]:
     """Open pages, each of its own person; fail at the end for any error in a console, and any report of the policy.
 
-    Chromium itself writes an error for every refused request; `refused` is the one status that a test provokes, and
+    Chromium itself writes an error for every refused request; `refused` is the one status that a test provokes, or its first digit, and
     `offline` says that it takes the network away.
     """
     contexts: list[BrowserContext] = []

@@ -70,10 +70,17 @@ def test_what_one_person_saves_is_never_sent_as_another_who_signs_in(world: Worl
 def test_another_person_who_goes_on_starts_anew_and_gets_nothing_that_was_typed(world: World, new_page: Opens) -> None:
     place = world.place()
     ada, bob = world.user("admin"), world.user("admin")
-    page = new_page(refused=401)
+    page = new_page(refused=401, permissions=["clipboard-read", "clipboard-write"])
     ended_while_saving(page, place, ada)
     sign_in_over(page, bob)
+    page.get_by_role("button", name="Copy what was typed").click()
+    expect(page.get_by_role("dialog").get_by_role("log")).to_contain_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == "Source: /hers\nTarget: /offers"
     page.get_by_role("button", name=f"Go on as {bob}").click()
+    expect(page.get_by_text(f"What {ada} typed here is lost then.")).to_be_visible()
+    page.get_by_role("button", name="Keep it").click()
+    page.get_by_role("button", name=f"Go on as {bob}").click()
+    page.get_by_role("button", name="Drop it").click()
     page.wait_for_url("**/")
     expect(page.get_by_role("banner").get_by_role("link", name=bob)).to_be_visible()
     assert drafted(place) == {}
@@ -106,7 +113,7 @@ def sign_out_in_another_tab(page: Page) -> None:
     other = page.context.new_page()
     other.goto("/dashboard/start")
     other.get_by_role("banner").get_by_role("button", name="Sign out").click()
-    expect(page.get_by_text("You have signed out.")).to_be_visible()
+    expect(page.get_by_text("You have signed out")).to_be_visible()
 
 
 def reload_after_the_session(page: Page) -> None:

@@ -1,6 +1,7 @@
 // Who is signed in. Cookies hold the session; this module renews it before it expires, and asks for a login when it ended.
 import { signal } from "@preact/signals";
 import { preview } from "../state/preview.ts";
+import { isTyped } from "../state/typed.ts";
 import { readPreview } from "./preview.ts";
 import type { components } from "./schema.d.ts";
 import { ApiFault, csrfToken, send } from "./transport.ts";
@@ -8,7 +9,7 @@ import { ApiFault, csrfToken, send } from "./transport.ts";
 export type Me = components["schemas"]["me.schema"];
 type BrowserSession = components["schemas"]["browser-session.schema"];
 
-/** `starting` until it is known; `leaving` while the session is being ended; `expired` keeps the page, with the sign-in dialog over it. */
+/** `starting` until it is known; `leaving` while the session is being ended; `expired` keeps the page, covered, with the sign-in dialog over it. */
 export type State = "starting" | "leaving" | "out" | "in" | "expired";
 
 export const state = signal<State>("starting");
@@ -19,6 +20,8 @@ export const reason = signal("");
 export const fault = signal("");
 /** The name of another person who has signed in while this page is that of `me`; empty nearly always. */
 export const other = signal("");
+/** Whether the person of this page has signed out, in another tab, while something was typed here. */
+export const signedOut = signal(false);
 
 const EXPIRY = "waypost-expires";
 const PERSON = "waypost-person"; // the id of who is signed in in this browser, for its other tabs
@@ -71,10 +74,19 @@ export function followTabs(): void {
   });
 }
 
-/** Follow a sign-out in another tab; where it is of another person, what is here still waits for its own. */
+/** Follow a sign-out in another tab: what is typed here waits for its person, also where it is another one who signs out. */
 function followSignOut(): void {
-  if (other.value) other.value = "";
-  else leave();
+  if (other.value) {
+    other.value = "";
+    return;
+  }
+  if ((state.value !== "in" && state.value !== "expired") || !isTyped()) {
+    leave();
+    return;
+  }
+  clearTimeout(timer);
+  signedOut.value = true;
+  state.value = "expired";
 }
 
 /** Find out whether the session goes on, as when the stream of events was refused. */
@@ -108,9 +120,11 @@ function abandon(): void {
   held.forEach(({ reject }) => reject(notSent()));
 }
 
-function leave(): void {
+/** Leave this page for the sign-in page. */
+export function leave(): void {
   clearTimeout(timer);
   abandon();
+  signedOut.value = false;
   me.value = null;
   reason.value = "You have signed out.";
   state.value = "out";
@@ -171,6 +185,7 @@ async function loadMe(answer = send("GET", "/api/me")): Promise<void> {
   }
   me.value = found;
   other.value = "";
+  signedOut.value = false;
   fault.value = "";
   state.value = "in";
   if (!preview.value) plan();

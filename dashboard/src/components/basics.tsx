@@ -120,7 +120,7 @@ function foundPieces(shown: string, find: string): Pieces | null {
   return pieces && [<>{pieces[0]}<mark>{pieces[1]}</mark>{pieces[2]}</>, pieces[3]];
 }
 
-const copyText = (text: string): void => {
+export const copyText = (text: string): void => {
   // Only HTTPS and this machine have a clipboard: https://developer.mozilla.org/docs/Web/API/Clipboard
   const done = "clipboard" in navigator ? navigator.clipboard.writeText(text) : Promise.reject(new Error("no clipboard"));
   done.then(() => toast("Copied"), () => toast("The browser does not allow copying here. Select the text instead."));

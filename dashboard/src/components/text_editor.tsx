@@ -2,6 +2,7 @@
 // cannot be; what is typed meanwhile goes on in the editor.
 import type { JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { noteCode } from "../state/typed.ts";
 import type { Editor, Language } from "./code_editor.ts";
 
 interface CodeFieldProps {
@@ -25,19 +26,25 @@ export function CodeField({ label, language, value, onInput, help, problem }: Co
   useEffect(() => {
     let left = false;
     import("./code_editor.ts").then(({ mountEditor }) => {
-      if (left || !host.current) return;
+      const box = host.current;
+      if (left || !box) return;
       const field = plain.current;
-      const made = mountEditor(host.current, { value: latest.current.value, language, label, onInput: (text) => latest.current.onInput(text) });
+      const made = mountEditor(box, { value: latest.current.value, language, label, onInput: (text) => {
+        noteCode(box, text);
+        latest.current.onInput(text);
+      } });
       editor.current = made;
       if (field && document.activeElement === field) {
-        host.current.hidden = false;
+        box.hidden = false;
         made.select(field.selectionStart, field.selectionEnd);
         made.focus();
       }
       setLoaded(true);
     }, () => undefined); // The plain field does as well.
+    const box = host.current;
     return () => {
       left = true;
+      if (box) noteCode(box, null);
       editor.current?.destroy();
       editor.current = null;
     };

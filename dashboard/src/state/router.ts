@@ -32,6 +32,9 @@ export function askBeforeLeaving(ask: Question): () => void {
   };
 }
 
+/** Whether a form with text that is not saved is open. */
+export const asksBeforeLeaving = (): boolean => question !== null;
+
 /** Go to an address; `replace` leaves no step for the Back button, as for a search that is still being typed. */
 export function go(href: string, replace = false): void {
   if (href === current.value) return;

@@ -1,10 +1,12 @@
 // Signing in: by password, or with the OpenID provider if there is one.
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiFault, get } from "../api/client.ts";
-import { fault, leaveToOther, me, other, reason, signIn } from "../api/session.ts";
-import { Button, Field } from "../components/basics.tsx";
+import { fault, leave, leaveToOther, me, other, reason, signedOut, signIn } from "../api/session.ts";
+import { Button, copyText, Field } from "../components/basics.tsx";
 import { Dialog } from "../components/dialog.tsx";
+import { forgetTexts } from "../state/kept.ts";
+import { isTyped, typedText } from "../state/typed.ts";
 
 const AWAY = "openid_unavailable";
 
@@ -18,16 +20,43 @@ export function SignInPage(): JSX.Element {
   );
 }
 
-/** Over a page whose session has ended: nothing that was typed is lost. */
+/** Over a page whose session has ended, which is covered: nothing that was typed is lost. */
 export function SignInDialog(): JSX.Element {
+  const name = <bdi>{me.value?.name}</bdi>;
+  const drop = (): void => {
+    forgetTexts(me.peek()?.id);
+    leave();
+  };
   return (
-    <Dialog title="Sign in again">
+    <Dialog title="Sign in again" class="again">
       {other.value
-        ? <><p role="alert"><bdi>{other.value}</bdi> has signed in. This page and what was typed here are of <bdi>{me.value?.name}</bdi>: nothing of it is sent until <bdi>{me.value?.name}</bdi> signs in again.</p>
-          <p class="actions"><Button onClick={leaveToOther}>Go on as <bdi>{other.value}</bdi></Button></p></>
-        : <p>Your session has ended. The page and what you typed are kept.</p>}
+        ? <><p role="alert"><bdi>{other.value}</bdi> has signed in. This page and what was typed here are of {name}: it is covered, and nothing of it is sent, until {name} signs in again.</p>
+          <Drop key="other" action={<>Go on as <bdi>{other.value}</bdi></>} run={leaveToOther} /></>
+        : signedOut.value ? <><p role="alert">You have signed out in another tab. What you typed here is not saved: it is kept, and covered until {name} signs in again.</p>
+          <Drop key="own" action="Drop what was typed" run={drop} /></>
+        : <p>Your session has ended. The page and what you typed are kept, and covered until {name} signs in again.</p>}
       <Form key={other.value} username={me.value?.username ?? ""} over />
     </Dialog>
+  );
+}
+
+/** The ways on without what was typed, after a question where anything was; its text is offered to another person, unless its own signed out of it. */
+function Drop({ action, run }: { action: ComponentChildren; run: () => void }): JSX.Element {
+  const [asked, setAsked] = useState(false);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (asked) box.current?.querySelector<HTMLElement>("button:last-child")?.focus();
+  }, [asked]);
+  const text = signedOut.value ? "" : typedText();
+  return (
+    <div ref={box}>
+      {asked && <p role="alert">What <bdi>{me.value?.name}</bdi> typed here is lost then.</p>}
+      <p class="actions">
+        {text && <Button onClick={() => copyText(text)}>Copy what was typed</Button>}
+        {asked ? <><Button kind="danger" onClick={run}>Drop it</Button><Button onClick={() => setAsked(false)}>Keep it</Button></>
+          : <Button onClick={() => (isTyped() ? setAsked(true) : run())}>{action}</Button>}
+      </p>
+    </div>
   );
 }
 
