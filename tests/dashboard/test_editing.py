@@ -135,6 +135,10 @@ def test_a_source_that_exists_is_named_while_it_is_typed_and_marked_when_it_is_s
     expect(link).to_have_count(0)
     form.get_by_label("Source").fill("/taken")
     expect(link).to_be_visible()
+    tried = form.get_by_role("region", name="Try it")
+    expect(tried).to_contain_text("/taken exists already")
+    expect(tried).not_to_contain_text("301")
+    expect(tried.get_by_role("link", name="Open it")).to_have_attribute("href", re.compile(made["id"]))
     assert violations(page) == []
     form.get_by_label("Target").press("Enter")
     expect(form.get_by_label("Source")).to_have_attribute("aria-invalid", "true")
@@ -153,6 +157,38 @@ def test_a_source_that_exists_is_named_while_it_is_typed_and_marked_when_it_is_s
     expect(form.get_by_role("link", name="/robots.txt")).to_be_visible()
     form.get_by_label("Path").press("Enter")
     expect(form.get_by_label("Path")).to_have_attribute("aria-invalid", "true")
+
+
+def test_a_rule_that_differs_only_in_case_or_a_slash_is_named_while_one_is_typed(world: World, new_page: Opens) -> None:
+    place = world.place()
+    made = place.add("/spring")
+    place.add_page("/terms.txt")
+    page = new_page()
+    sign_in(page, world.user("admin"), f"{view(place)}?edit=new")
+    form = page.get_by_role("dialog", name="Add a redirect")
+    near = form.get_by_role("list", name="Nearly matches")
+    form.get_by_label("Source").fill("/Spring/")
+    expect(near).to_have_text("/spring it matches in lower case and without the slash at the end")
+    assert violations(page) == []
+    form.get_by_label("Source").fill("/springs")
+    expect(near).to_have_count(0)
+    form.get_by_label("Source").fill("/terms.txt/")
+    expect(near).to_have_text("/terms.txt it matches without the slash at the end")
+    form.get_by_label("Source").fill("/SPRING")
+    near.get_by_role("link", name="/spring").click()
+    form.get_by_role("button", name="Discard it").click()
+    form = page.get_by_role("dialog", name="Edit the redirect")
+    expect(form.get_by_label("Source")).to_have_value("/spring")
+    assert f"edit={made['id']}" in page.url
+    form.get_by_label("Source").fill("/Spring")
+    expect(form.get_by_role("region", name="Try it")).to_contain_text("301")
+    expect(form.get_by_text("Nearly the same")).to_have_count(0)  # it would be the rule itself
+    form.get_by_role("button", name="Save in the draft").click()
+    expect(form).to_be_hidden()
+    page.goto(view(place, "/pages?edit=new"))
+    form = page.get_by_role("dialog", name="Add a page")
+    form.get_by_label("Path").fill("/Terms.txt")
+    expect(form.get_by_role("list", name="Nearly matches")).to_have_text("/terms.txt it matches in lower case")
 
 
 def test_a_rule_that_another_person_changed_meanwhile_is_not_overwritten_unasked(world: World, new_page: Opens) -> None:

@@ -9,7 +9,7 @@ import { plural } from "../state/words.ts";
 export type Result = components["schemas"]["test-results.schema"]["results"][number];
 type Answer = Extract<Result, { chain: unknown }>;
 type Rule = Answer["rule"];
-type Near = NonNullable<Answer["near"]>[number];
+export type Near = NonNullable<Answer["near"]>[number];
 
 /** A rule with where it is written. */
 const Named = ({ rule }: { rule: NonNullable<Rule> }): JSX.Element => <><Source text={rule.source} type={rule.type} /> {rule.file ? `(${rule.file}:${rule.line})` : "(not saved yet)"}</>;
@@ -40,7 +40,7 @@ function nearPath({ of, at }: Place, { id, rule, page, at: elsewhere }: Near): s
   return viewPath(of, "history", page ? { path: page.path } : { source: rule?.source ?? "" });
 }
 
-function NearMisses({ items, place }: { items: readonly Near[]; place: Place | undefined }): JSX.Element | null {
+export function NearMisses({ items, place }: { items: readonly Near[]; place: Place | undefined }): JSX.Element | null {
   const shown = items.filter((each) => !each.at || each.at !== place?.beside);
   if (shown.length === 0) return null;
   return (

@@ -22,11 +22,11 @@ import { undoRemoval, undoSave } from "./discard.ts";
 import { ReviewWarning } from "./draft_choice.tsx";
 import { Chosen, useChosen } from "./chosen.tsx";
 import { exportPath, ExportLinks } from "./export_links.tsx";
-import { Namesake } from "./namesake.tsx";
+import { Namesake, useNamesake } from "./namesake.tsx";
 import { Tag } from "./redirects.tsx";
 import { ReplaceDialog } from "./replace.tsx";
 import { leadToChoice, Theirs, useTheirs } from "./theirs.tsx";
-import { useTrial } from "./try_line.tsx";
+import { urlOf, useTrial } from "./try_line.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Body = components["schemas"]["page-put.schema"];
@@ -126,6 +126,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Page | nu
   const call = useCall(FIELDS);
   const editable = may(of, "page", "write") && item?.change !== "removed";
   const dirty = JSON.stringify(values) !== JSON.stringify(start);
+  const namesake = useNamesake(of, "page", editable && values.path !== item?.path ? values.path : "", urlOf({ type: values.type as Page["type"], source: values.path }), item?.id);
   const set = (field: keyof Values) => (value: string): void => {
     setValues((before) => ({ ...before, [field]: value }));
     call.forget(field);
@@ -153,7 +154,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Page | nu
         {editable && may(of, "project", "read") && <ReviewWarning of={of} />}
         {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} base={item} by={by} busy={call.busy} save={() => save(held === item ? null : held)} keep={() => closeOf(name)} saveBoth={(fields) => save(held, fields)} />}
         <Field label="Path" name="source" value={values.path} required onInput={set("path")} problem={fields["path"]} help={values.type === "BASIC_HOST" ? "A host and a path: example.org/robots.txt" : "A path: /robots.txt"} />
-        {editable && <Namesake of={of} kind="page" typed={values.path === item?.path ? "" : values.path} />}
+        {editable && <Namesake of={of} kind="page" found={namesake} />}
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
           <Choice label="Kind" value={values.contentType} options={KINDS} onChange={set("contentType")} problem={fields["contentType"]} /></div>
         <TextEditor label="Content" language={values.contentType === "XML" ? "xml" : "text"} value={values.content} onInput={set("content")} problem={fields["content"]} help={`${bytes(sizeOf(values.content))}. Paste the text, or drop a file here`} />

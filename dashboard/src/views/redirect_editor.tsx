@@ -17,9 +17,9 @@ import { place } from "../state/router.ts";
 import { undoRemoval, undoSave } from "./discard.ts";
 import { ReviewWarning } from "./draft_choice.tsx";
 import { brief } from "../state/words.ts";
-import { Namesake } from "./namesake.tsx";
+import { Namesake, useNamesake } from "./namesake.tsx";
 import { leadToChoice, Theirs, useTheirs } from "./theirs.tsx";
-import { TryLine, wholeUrl } from "./try_line.tsx";
+import { TryLine, urlOf, wholeUrl } from "./try_line.tsx";
 
 type Body = components["schemas"]["redirect-put.schema"];
 type Values = { type: Redirect["type"]; source: string; target: string; status: string; note: string; tags: string };
@@ -100,6 +100,7 @@ function Form({ of, name, item, start, show }: { of: Of; name: string; item: Red
   });
   const regex = values.type.startsWith("REGEX");
   const host = regex ? undefined : wholeUrl(values.source);
+  const namesake = useNamesake(of, "redirect", editable && values.source !== item?.source ? values.source : "", regex ? "" : urlOf(values), item?.id);
   const asHost = (): void => {
     set("source")(host ?? "");
     set("type")("BASIC_HOST");
@@ -118,11 +119,11 @@ function Form({ of, name, item, start, show }: { of: Of; name: string; item: Red
             help={values.type === "BASIC_HOST" ? "A host and a path: example.org/old" : "A path: /old"} />}
         {editable && host && <p class="actions"><Button onClick={asHost}>Use it as: Basic, with host, {host}</Button></p>}
         {regex && /(^|[^.)\]}\\])\*/.test(values.source) && <p class="help" role="status">In a regular expression, <code>*</code> repeats what is before it, and is no wildcard. Any text is <code>.*</code></p>}
-        {editable && <Namesake of={of} kind="redirect" typed={values.source === item?.source ? "" : values.source} />}
+        {editable && <Namesake of={of} kind="redirect" found={namesake} />}
         <Field label="Target" name="target" value={values.target} required onInput={set("target")} problem={fields["target"]} help="A path or a whole URL." />
         <div class="two"><Field label="Note" name="note" value={values.note} onInput={set("note")} problem={fields["note"]} />
           <Field label="Tags" name="tags" value={values.tags} onInput={set("tags")} problem={fields["tags"]} help="Separated by commas." /></div>
-        <TryLine of={of} body={bodyOf(values)} item={item} fields={FIELDS} onFaults={setTyped} />
+        <TryLine of={of} body={bodyOf(values)} item={item} fields={FIELDS} namesake={namesake} onFaults={setTyped} />
         {item && <p class="help">In <code>{item.file}</code>, line {item.line}. {may(of, "project", "read") && <a href={viewPath(of, "history", { source: item.source })}>History of this rule</a>}</p>}
         <p class="actions">
           {editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}{theirs && <span class="quiet">Changed meanwhile: choose above.</span>}

@@ -3,10 +3,12 @@ import type { JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiFault, post } from "../api/client.ts";
 import { listen, RESUMED } from "../api/events.ts";
-import { Field, Long } from "../components/basics.tsx";
+import { Badge, Field, Long } from "../components/basics.tsx";
 import { faultsOf, NO_FAULTS, withoutField, type Faults } from "../state/faults.ts";
-import { P, type DraftChange, type Of, type Redirect } from "../state/project.ts";
+import { P, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
+import { brief } from "../state/words.ts";
 import { AnswerOf, answerText, type Result } from "./answer.tsx";
+import { formPath } from "./namesake.tsx";
 import { New, Old } from "./replace.tsx";
 
 type Item = Extract<DraftChange, { kind: "redirect"; op: "put" }>["item"];
@@ -67,7 +69,7 @@ export function useTrial(of: Of, urls: readonly string[], changes: readonly Draf
 }
 
 /** A URL that a redirect answers; of a regular expression the root, since no URL follows from it. */
-const urlOf = ({ type, source }: Pick<Item, "type" | "source">): string => (type.startsWith("REGEX") ? "/" : type === "BASIC" || wholeUrl(source) ? source : `https://${source}`);
+export const urlOf = ({ type, source }: Pick<Item, "type" | "source">): string => (type.startsWith("REGEX") ? "/" : type === "BASIC" || wholeUrl(source) ? source : `https://${source}`);
 
 /** A whole URL as a source, whose host and path would be the source of a type with host; none for any other text. */
 export const wholeUrl = (source: string): string | undefined => /^https?:\/\/([^\s/?#]+[^\s]*)$/i.exec(source)?.[1];
@@ -82,17 +84,20 @@ interface TryProps {
   /** The redirect that is edited, which the form replaces. */
   item: Redirect | null;
   fields: readonly string[];
+  /** What the draft has for its source already; undefined until it is known. */
+  namesake: { same?: Redirect | Page | undefined } | undefined;
   onFaults: (faults: Faults) => void;
 }
 
-export function TryLine({ of, body, item, fields, onFaults }: TryProps): JSX.Element {
+export function TryLine({ of, body, item, fields, namesake, onFaults }: TryProps): JSX.Element {
   const [url, setUrl] = useState("");
   const tried = url || urlOf(body);
   const whole = Boolean(body.source && body.target);
   // Also what the rule answered before, if it gets another source.
   const urls = whole ? [tried, ...(item && moved(item, body) ? [urlOf(item)] : [])] : [ANYWHERE];
-  const changes: DraftChange[] = body.source ? [{ op: "put", kind: "redirect", item: { ...body, target: body.target || ANYWHERE } }] : [];
-  if (body.source && item && item.change !== "removed" && item.source !== body.source) changes.unshift({ op: "delete", kind: "redirect", id: item.id });
+  const same = namesake?.same; // a change would replace it, which the form does not
+  const changes: DraftChange[] = body.source && !same ? [{ op: "put", kind: "redirect", item: { ...body, target: body.target || ANYWHERE } }] : [];
+  if (body.source && !same && item && item.change !== "removed" && item.source !== body.source) changes.unshift({ op: "delete", kind: "redirect", id: item.id });
   const { answers, faults, failed } = useTrial(of, urls, changes, fields, whole);
   const report = useRef(onFaults);
   report.current = onFaults;
@@ -100,7 +105,8 @@ export function TryLine({ of, body, item, fields, onFaults }: TryProps): JSX.Ele
   return (
     <section class="try" aria-label="Try it">
       <Field label="Try a URL" name="try" value={url} onInput={setUrl} help={url ? "With the draft and this redirect as it is typed." : `Left empty, ${tried || ANYWHERE} is tried.`} />
-      <div class="try-answer" aria-live="polite">{!whole ? <p class="quiet">Write a source and a target to see what a URL would get.</p> : failed ? <p class="quiet">{failed}</p> : answers[0]?.before && <Answers answers={answers} />}</div>
+      <div class="try-answer" aria-live="polite">{!whole ? <p class="quiet">Write a source and a target to see what a URL would get.</p>
+        : same ? <p><Badge tone="bad">Not possible</Badge> <bdi>{brief(body.source)}</bdi> exists already. <a href={formPath(same)}>Open it</a></p> : !namesake ? null : failed ? <p class="quiet">{failed}</p> : answers[0]?.before && <Answers answers={answers} />}</div>
     </section>
   );
 }
