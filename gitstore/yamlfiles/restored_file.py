@@ -105,8 +105,9 @@ def _keeps_lines(before: bytes, now: bytes, edited: bytes, found: RewrittenFile)
 
 
 def _lost_lines(now: bytes, edited: bytes, found: RewrittenFile) -> Counter[bytes]:
-    """Return the lines of `now` that an edit leaves and `found` does not have."""
-    return (_lines(edited) & _lines(now)) - _lines(found.data)
+    """Return the lines of `now` that an edit leaves and `found` does not have, unless it is in the other layout there."""
+    lost = (_lines(edited) & _lines(now)) - _lines(found.data)
+    return lost - _dumped(found.rules.records) if lost else lost
 
 
 def _lines(data: bytes) -> Counter[bytes]:

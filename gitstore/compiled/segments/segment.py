@@ -27,7 +27,7 @@ from gitstore.yamlfiles import rule_file
 from gitstore.yamlfiles.rule_file import EMPTY_VALUE, RuleFile
 
 # Part of the names of stored segments and outlines: raise it when the content of a segment, or the checks of a rule, change.
-SEGMENT_FORMAT = "7"
+SEGMENT_FORMAT = "8"
 ID_BYTES = 8
 _FEW_IDS = 16  # that are found one by one faster than all ids of a file become a set
 _ID = re.compile(r"[0-9a-f]{16}")

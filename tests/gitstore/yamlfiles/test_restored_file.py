@@ -118,6 +118,23 @@ def test_another_change_of_the_draft_keeps_its_bytes() -> None:
     assert restored(read(before), read(now), "/10").data == before.replace(b"'/to/50'", b'"/else"')
 
 
+def test_a_rule_that_is_added_below_one_in_another_layout_does_not_keep_the_older_lines_away() -> None:
+    """The service writes a new rule as the one above it, which differs between the two states."""
+    file = (
+        "redirects:\n  - type: BASIC\n    source: /a\n    target: '/\\u00e9'  # menu\n    status: 301\n"
+        "  - {type: BASIC, source: /b, target: /y, status: 302}\n"
+        "  # Asked for by sales.\n  - type: BASIC\n    source: /c\n    target: /z\n    status: 302\n"
+    ).encode()
+    before = read(file)
+    kept = [each for each in before.rules.records if each.identity != "/c"]
+    new = redirect_of({"type": "BASIC", "source": "/n", "target": "/new", "status": "FOUND"})
+    now = read(rewrite_file(file, "a.yaml", [*kept, new]).data)
+    assert b'{"type"' in now.data
+    found = restored(before, now, "/c")
+    assert b"# Asked for by sales." in found.data
+    assert restored(before, read(found.data), "/n").data == file
+
+
 def test_a_line_that_a_person_has_requoted_beside_a_restored_rule_stays() -> None:
     before = FILE.encode()
     now = without(before, "/10").replace(b"'/to/11'", b'"/to/11"').replace(b"'/to/50'", b"'/else'")
