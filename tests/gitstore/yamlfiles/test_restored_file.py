@@ -121,10 +121,10 @@ def test_another_change_of_the_draft_keeps_its_bytes() -> None:
 def test_a_rule_that_is_added_below_one_in_another_layout_does_not_keep_the_older_lines_away() -> None:
     """The service writes a new rule as the one above it, which differs between the two states."""
     file = (
-        "redirects:\n  - type: BASIC\n    source: /a\n    target: '/\\u00e9'  # menu\n    status: 301\n"
-        "  - {type: BASIC, source: /b, target: /y, status: 302}\n"
-        "  # Asked for by sales.\n  - type: BASIC\n    source: /c\n    target: /z\n    status: 302\n"
-    ).encode()
+        b"redirects:\n  - type: BASIC\n    source: /a\n    target: '/\\u00e9'  # menu\n    status: 301\n"
+        b"  - {type: BASIC, source: /b, target: /y, status: 302}\n"
+        b"  # Asked for by sales.\n  - type: BASIC\n    source: /c\n    target: /z\n    status: 302\n"
+    )
     before = read(file)
     kept = [each for each in before.rules.records if each.identity != "/c"]
     new = redirect_of({"type": "BASIC", "source": "/n", "target": "/new", "status": "FOUND"})
