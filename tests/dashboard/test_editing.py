@@ -242,9 +242,52 @@ def test_many_are_chosen_and_changed_deleted_or_replaced_together(world: World, 
     form.get_by_role("button", name="Replace in 3 redirects").click()
     expect(form).to_be_hidden()
     assert drafted(place) == {"/a": "/newer", "/b": "/newer", "/c": "/newer"}
-    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Delete …").click()
+    question = page.get_by_role("dialog", name="Remove 3 redirects?")
+    expect(question.get_by_role("listitem")).to_have_text(["/a", "/b", "/c"])
+    assert violations(page) == []
+    question.get_by_role("button", name="Cancel").click()
+    assert drafted(place) == {"/a": "/newer", "/b": "/newer", "/c": "/newer"}
+    page.get_by_role("button", name="Delete …").click()
+    question.get_by_role("button", name="Remove 3 redirects").click()
     expect(page.get_by_text("\u2212 removed")).to_have_count(3)
     assert drafted(place) == {}
+
+
+def test_the_undo_of_a_change_of_many_stays_until_it_is_closed(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a", "/b", "/c")
+    page = new_page()
+    page.clock.install()
+    sign_in(page, world.user("admin"), view(place))
+    log = page.get_by_role("log")
+    remove(page, "/c")
+    expect(log.get_by_role("button", name="Undo")).to_be_visible()
+    page.clock.fast_forward("01:00")
+    expect(log).to_be_empty()  # of one rule it goes away
+    remove(page, "/a", "/b")
+    expect(log).to_contain_text("2 redirects removed in the draft.")
+    page.get_by_role("link", name="Draft", exact=True).click()
+    expect(page.locator(".change")).to_have_count(3)
+    page.clock.fast_forward("01:00")
+    assert violations(page) == []
+    log.get_by_role("button", name="Undo").click()
+    expect(page.locator(".change")).to_have_count(1)
+    assert drafted(place) == {"/a": "/new", "/b": "/new"}
+    page.get_by_role("link", name="Redirects", exact=True).click()
+    remove(page, "/a", "/b")
+    log.get_by_role("button", name="Close this message").click()
+    expect(log).to_be_empty()
+
+
+def remove(page: Page, *sources: str) -> None:
+    """Choose rules of the table and delete them."""
+    for source in sources:
+        page.get_by_label(f"Choose {source}", exact=True).check()
+    page.get_by_role("button", name="Delete").click()
+    if len(sources) > 1:
+        page.get_by_role("button", name=f"Remove {len(sources)} redirects").click()
+    expect(page.locator(".chosen")).to_be_hidden()
 
 
 def test_a_replacement_is_in_what_the_filter_of_changes_shows_and_never_in_what_is_removed(

@@ -99,7 +99,8 @@ def test_pages_are_filtered_chosen_and_changed_together(world: World, new_page: 
     form.get_by_role("button", name="Replace in 3 pages").click()
     expect(form).to_be_hidden()
     assert violations(page) == []
-    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Remove 3 pages").click()
     expect(page.get_by_text("No page fits")).to_be_visible()
     assert [each["content"] for each in place.get("/draft/pages")["items"]] == ["old"]
     page.get_by_role("button", name="Undo").last.click()

@@ -1,4 +1,4 @@
-// What has just happened, in a line that goes away; with a way to undo it where there is one.
+// What has just happened, in a line that goes away, or stays until it is closed; with a way to undo it where there is one.
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -13,6 +13,7 @@ interface Toast {
   undo?: (() => void) | undefined;
   /** Where one goes on. */
   link?: Link | undefined;
+  stays: boolean;
   key: number;
 }
 
@@ -20,10 +21,13 @@ const SECONDS = 6;
 const toasts = signal<Toast[]>([]);
 let next = 0;
 
-export function toast(text: string, undo?: () => void, link?: Link): void {
+/** Tell something. The Undo of a change of `many` stays until it is closed, or the next such change: the draft has moved on then. */
+export function toast(text: string, undo?: () => void, link?: Link, many = false): void {
   const key = next++;
-  toasts.value = [...toasts.value.slice(-2), { text, undo, link, key }];
-  setTimeout(() => drop(key), SECONDS * 1000 * (undo ?? link ? 2 : 1));
+  const stays = many && undo !== undefined;
+  const staying = toasts.value.filter((each) => each.stays && !stays);
+  toasts.value = [...staying, ...toasts.value.filter((each) => !each.stays).slice(-2), { text, undo, link, stays, key }];
+  if (!stays) setTimeout(() => drop(key), SECONDS * 1000 * (undo ?? link ? 2 : 1));
 }
 
 function drop(key: number): void {
@@ -41,7 +45,7 @@ export function Toasts({ shown, over }: { shown: boolean; over: boolean }): JSX.
   }, [toasts.value]);
   return (
     <div class="toasts" role="log" ref={box}>
-      {shown && toasts.value.map(({ text, undo, link, key }) => (
+      {shown && toasts.value.map(({ text, undo, link, stays, key }) => (
         <div class="toast" key={key}>
           <span>{text}</span>
           {link && <a href={link.href} onClick={() => drop(key)}>{link.text}</a>}
@@ -49,6 +53,7 @@ export function Toasts({ shown, over }: { shown: boolean; over: boolean }): JSX.
             drop(key);
             undo();
           }}>Undo</button>}
+          {stays && <button type="button" class="toast-close" aria-label="Close this message" onClick={() => drop(key)}>×</button>}
         </div>
       ))}
     </div>

@@ -101,14 +101,14 @@ export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenP
   const number = all ? total : items.length;
   const many = plural(number, kind);
   const where = changeable(kind, query);
-  /** Look at what would change; of rows that were chosen one by one, do it at once, if they are those that the table shows. */
+  /** Look at what would change; of rows that were chosen one by one, do it at once, if they are those that the table shows. Several are only removed after a question. */
   const change = (wanted: Wanted): void => call.run(async () => {
     await checkElsewhere();
     const body: Body = { ...wanted, kinds: [kind], ...(all ? { where: where ?? {} } : { ids: kept.map((each) => each.id) }) };
     const preview = (await post(`${P}/draft/replace`, { path: of, query: { dryRun: true, limit: all ? SHOWN : kept.length }, body })) as Preview;
     if (!all && (preview.head ?? null) !== headNow(read)) throw isMoved();
     setTags(false);
-    if (all) setPlan({ preview, body });
+    if (all || ("remove" in wanted && preview.total > 1)) setPlan({ preview, body });
     else await make({ preview, body });
   }, `${many} ${number === 1 ? "is" : "are"} looked at and changed in the draft`);
   const make = async ({ preview, body }: Plan): Promise<void> => {
@@ -119,7 +119,7 @@ export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenP
     setStatus("");
     clear();
     const undo = head && preview.items.length === preview.total ? undoOf(of, kind, preview, head, all ? null : items) : undefined;
-    toast(doneText(body, plural(preview.total, kind)), undo);
+    toast(doneText(body, plural(preview.total, kind)), undo, undefined, preview.total > 1);
   };
   /** Stop where a row of another page is not what was chosen. The choice stays, with what there is now. */
   const checkElsewhere = async (): Promise<void> => {
@@ -139,7 +139,7 @@ export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenP
     const { undo } = await discardChanges(of, of.draft ?? "main", headNow(read) ?? "", changed).catch(sayMoved);
     tellChanged();
     clear();
-    toast(`The changes of ${plural(changed.length, kind)} are discarded.`, undo);
+    toast(`The changes of ${plural(changed.length, kind)} are discarded.`, undo, undefined, changed.length > 1);
   }, "the changes are discarded");
   return (
     <section class="chosen" aria-label={`The chosen ${kind}s`}>
@@ -152,11 +152,11 @@ export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenP
       <Button disabled={call.busy || kept.length === 0} onClick={() => setTags(true)}>Tags …</Button>
       <Button disabled={kept.length === 0} onClick={() => keepPage({ replace: "1" })}>Replace in them …</Button>
       {!all && items.some((each) => each.change) && <Button disabled={call.busy} onClick={discard}>Discard their changes</Button>}
-      <Button kind="danger" disabled={call.busy || kept.length === 0} onClick={() => change({ remove: true })}>{all ? "Delete …" : "Delete"}</Button>
+      <Button kind="danger" disabled={call.busy || kept.length === 0} onClick={() => change({ remove: true })}>{all || kept.length > 1 ? "Delete …" : "Delete"}</Button>
       <Button onClick={clear}>Choose none</Button>
       {!plan && !tags && <Refusal text={call.faults.text} still={call.still} />}
       {tags && <TagsDialog many={many} busy={call.busy} refusal={<Refusal text={call.faults.text} still={call.still} />} set={(set) => change({ set })} close={() => setTags(false)} />}
-      {plan && <PlanDialog plan={plan} matched={number} kind={kind} busy={call.busy} refusal={<Refusal text={call.faults.text} still={call.still} />} make={() => call.run(() => make(plan), `${many} ${number === 1 ? "is" : "are"} changed in the draft`)} close={() => setPlan(null)} />}
+      {plan && <PlanDialog plan={plan} matched={all ? number : kept.length} all={all} kind={kind} busy={call.busy} refusal={<Refusal text={call.faults.text} still={call.still} />} make={() => call.run(() => make(plan), `${many} ${number === 1 ? "is" : "are"} changed in the draft`)} close={() => setPlan(null)} />}
     </section>
   );
 }
@@ -214,8 +214,10 @@ function TagsDialog({ many, busy, refusal, set, close }: TagsProps): JSX.Element
 
 interface PlanProps {
   plan: Plan;
-  /** The number of those that match. */
+  /** The number of those that are chosen. */
   matched: number;
+  /** Whether they are all that match the filters. */
+  all: boolean;
   kind: Kind;
   busy: boolean;
   refusal: JSX.Element;
@@ -223,14 +225,14 @@ interface PlanProps {
   close: () => void;
 }
 
-/** What a change of all that match would do, before it is done. */
-function PlanDialog({ plan: { preview, body }, matched, kind, busy, refusal, make, close }: PlanProps): JSX.Element {
+/** What a change of many would do, before it is done. */
+function PlanDialog({ plan: { preview, body }, matched, all, kind, busy, refusal, make, close }: PlanProps): JSX.Element {
   const many = plural(preview.total, kind);
-  const names = body.remove ? preview.items.map((each) => shownValue((each.fields["source"] ?? each.fields["path"])?.old)) : [];
+  const names = body.remove ? preview.items.slice(0, SHOWN).map((each) => shownValue((each.fields["source"] ?? each.fields["path"])?.old)) : [];
   const problems = preview.items.flatMap((each) => each.problems.map((problem) => inWords(problem.message)));
   const word = body.remove ? "Remove" : "Change";
   return (
-    <FormDialog title={`${word} all that match`} dirty={false} onClose={close}>
+    <FormDialog title={all ? `${word} all that match` : `${word} ${many}?`} dirty={false} onClose={close}>
       <form class="form" onSubmit={(event) => { event.preventDefault(); make(); }}>
         {refusal}
         <p role="status">{preview.total === 0 ? "Nothing would change." : `${many} would be ${body.remove ? "removed" : "changed"} in the draft.`}

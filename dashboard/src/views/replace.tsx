@@ -93,7 +93,7 @@ function Replacement({ of, kind, scope: { ids, filters, text: scope }, close }: 
     const done = await post(`${P}/draft/replace`, { path: of, body: { ...preview.body, ...(head ? { head } : {}) } });
     noteStep(head, done.head);
     tellChanged();
-    toast(`Replaced in ${plural(total, kind)} of the draft.`, done.head ? undo?.(done.head) : undefined);
+    toast(`Replaced in ${plural(total, kind)} of the draft.`, done.head ? undo?.(done.head) : undefined, undefined, total > 1);
     close();
   }, "the text is replaced in the draft");
   return (
