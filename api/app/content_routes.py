@@ -33,6 +33,7 @@ from api.resources.content.proposals import (
 )
 from api.resources.content.publishing import History, HistoryEntry, Publish, Rollback
 from api.resources.content.reviews import DraftReview, PublishReview
+from api.resources.content.shared_records import SharedRecords
 from api.resources.content.transfer import Export, Import
 from api.resources.service.web_keys import WebKeys
 from api.reviews.reviewing import Reviews
@@ -88,6 +89,7 @@ def content_routes(  # noqa: PLR0913, PLR0917 - every dependency of the content 
         Route(_PROJECT + "/draft", DraftResource(store, reviews, pulls)),
         Route(_PROJECT + "/draft/changes", DraftEdits(store, settings.import_limit)),
         Route(_PROJECT + "/draft/diff", DraftDiff(store)),
+        Route(_PROJECT + "/draft/shared", SharedRecords(store)),
         Route(_PROJECT + "/draft/tests", DraftTestList(store, settings.import_limit)),
         Route(_PROJECT + "/draft/fixes", DraftFixList(store, settings.import_limit)),
         Route(_PROJECT + "/draft/revert", DraftRevert(store, settings.import_limit)),

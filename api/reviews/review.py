@@ -51,6 +51,7 @@ class Review:
     """The current review of a draft; `request` is the last one, and `suggested` are the code owners who could give a verdict and have not.
 
     `caller_verdict` is `allowed`, or the error with which a verdict of the caller is refused; empty without a caller.
+    `caller_involved` is true where the caller has a part in what is reviewed, whether or not that refuses their verdict.
     """
 
     required: bool
@@ -60,6 +61,7 @@ class Review:
     comments: int
     suggested: Sequence[Person] = ()
     caller_verdict: str = ""
+    caller_involved: bool = False
 
 
 def select_thread(key: DraftKey, draft: ReviewSubject, remarks: Sequence[Remark]) -> list[Remark]:

@@ -27,7 +27,11 @@ def review(found: Review) -> dict[str, Any]:
         "rejections": [_opinion(each) for each in found.opinions if not each.approves],
         "comments": found.comments,
         "suggestedReviewers": [person(each) for each in found.suggested],
-        **({"callerVerdict": found.caller_verdict} if found.caller_verdict else {}),
+        **(
+            {"callerVerdict": found.caller_verdict, "callerInvolved": found.caller_involved}
+            if found.caller_verdict
+            else {}
+        ),
     }
 
 

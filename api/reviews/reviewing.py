@@ -289,7 +289,10 @@ class Reviews:
         owners = find_owners(connection, key, draft.owners)
         suggested = [each for each in owners if each.email not in involved | judged]
         verdict = _caller_verdict(caller, key, draft, independence) if caller else ""
-        return ReviewThread(replace(review, suggested=suggested, caller_verdict=verdict), thread)
+        is_own = caller is not None and independence.is_own(caller.email)
+        return ReviewThread(
+            replace(review, suggested=suggested, caller_verdict=verdict, caller_involved=is_own), thread
+        )
 
     def _record(self, override: Override, event: AuditEvent, result: dict[str, object]) -> None:
         actor, key, reason, head, origin = override
@@ -318,8 +321,11 @@ class _Independence(NamedTuple):
         """Return the error with which a verdict of an address is refused; empty if it is none of an involved person."""
         if self.is_pusher_unknown:
             return "unknown_pusher"
-        is_own = not self.involved.isdisjoint(with_token_owners(reviewer, self.token_owners))
-        return "own_change" if is_own and draft.is_required else ""
+        return "own_change" if draft.is_required and self.is_own(reviewer) else ""
+
+    def is_own(self, reviewer: str) -> bool:
+        """Tell whether an address is of an involved person, or of a token of one."""
+        return not self.involved.isdisjoint(with_token_owners(reviewer, self.token_owners))
 
 
 def _find_independence(

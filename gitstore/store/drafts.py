@@ -55,6 +55,7 @@ from gitstore.drafts.listing import (
 from gitstore.drafts.reopening import reopen
 from gitstore.drafts.reverting import RevertRequest, RevertResult, revert
 from gitstore.drafts.review_view import ReviewView, view_draft
+from gitstore.drafts.shared_records import SharedRecord, find_changed
 from gitstore.errors import Invalid, LostRace, NotFound, StoreError
 from gitstore.git.after_commit import after_commit
 from gitstore.git.refs import list_drafts
@@ -140,6 +141,22 @@ class Drafts(Component):
                     state = read_draft(compiler.repository, head.name)
                     counts = self._count(namespace, compiler, state, self._states(compiler, state))
                 found.append((head, opened, counts))
+        return found
+
+    def shared(
+        self, namespace: str, name: DraftName, kinds: Collection[Kind], ids: Collection[str]
+    ) -> list[SharedRecord]:
+        """Return those of the records that other drafts of the project change; a damaged draft is left out."""
+        found = list[SharedRecord]()
+        for _, head in self.heads({namespace: [name.project]}):
+            if head.name == name:
+                continue
+            with suppress(StoreError, OSError), self._access.reading(namespace) as compiler:
+                states = self._states(compiler, read_draft(compiler.repository, head.name))
+                found += (
+                    SharedRecord(*each, head.time, head.author, draft=head.name.draft)
+                    for each in find_changed(states, kinds, ids)
+                )
         return found
 
     def report(self, namespace: str, name: DraftName) -> DraftReport:

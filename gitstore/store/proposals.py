@@ -8,6 +8,7 @@ from functools import partial
 from content.cache import LruCache
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName, project_tree
+from gitstore.drafts.shared_records import SharedRecord, find_changed
 from gitstore.errors import StoreError
 from gitstore.git.refs import list_proposals
 from gitstore.layout import CommitId
@@ -100,6 +101,33 @@ class Proposals(Component):
                 placed = next(filter(None, (side.find(kind, record_id) for side in sides)), None)
                 if placed:
                     found[project, kind, record_id] = placed.record.identity
+        return found
+
+    def shared(
+        self, namespace: str, name: DraftName, kinds: Collection[Kind], ids: Collection[str]
+    ) -> list[SharedRecord]:
+        """Return those of the records that open proposals change, but for a branch at the head of this draft itself."""
+        found = list[SharedRecord]()
+        own = self._access.directory.namespace(namespace).repository
+        if not list_proposals(own):
+            return found
+        opened = [each for each in self.all(namespace) if name.project in each.projects and not each.is_merged]
+        with self._access.reading(namespace) as compiler:
+            head = compiler.repository.ref(name.ref)
+            for proposal in (each for each in opened if each.head and each.base and each.head != head):
+                with suppress(StoreError, OSError):
+                    trees = (
+                        project_tree(compiler.repository, commit, name.project)
+                        for commit in (proposal.base, proposal.head)
+                        if commit
+                    )
+                    before, after = (compiler.snapshot(name.project, tree) if tree else None for tree in trees)
+                    found += (
+                        SharedRecord(
+                            *each, proposal.time, proposal.author.name, proposal=proposal.id, title=proposal.title
+                        )
+                        for each in find_changed((before, after), kinds, ids)
+                    )
         return found
 
     def create(self, namespace: str, branch: str, name: DraftName, head: str = "") -> Proposal:

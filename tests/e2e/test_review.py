@@ -76,6 +76,7 @@ def test_a_draft_goes_from_request_to_approval_to_release(shop: Place, kim: Plac
         "comments": 0,
         "suggestedReviewers": [],
         "callerVerdict": "stale_draft",
+        "callerInvolved": False,
     }
     shop.add("/a")
     may_not_publish(shop)
@@ -156,10 +157,11 @@ def test_no_one_approves_their_own_edits_or_requests(world: World, shop: Place, 
         for action in ("approve", "reject"):
             who.refused("POST", "/draft/review", 403, "own_change", json={"action": action, **body})
         for review in (who.get("/draft/review")["review"], who.get("/draft")["review"], only(who.get("/drafts"))):
-            assert review["callerVerdict"] == "own_change"
+            assert (review["callerVerdict"], review["callerInvolved"]) == ("own_change", True)
     for role, verdict in (("publisher", "allowed"), ("viewer", "forbidden")):
         other = shop.as_(world.person(role))
-        assert other.get("/draft/review")["review"]["callerVerdict"] == verdict
+        review = other.get("/draft/review")["review"]
+        assert (review["callerVerdict"], review["callerInvolved"]) == (verdict, False)
     assert shop.get("/draft/review")["total"] == 1
     may_not_publish(shop)
 

@@ -33,6 +33,7 @@ ENDPOINTS = {
     f"{P}/draft/changes": "GET POST",
     f"{P}/draft/review": "GET POST",
     f"{P}/draft/diff": "GET",
+    f"{P}/draft/shared": "GET",
     f"{P}/draft/tests": "GET PUT POST",
     f"{P}/drafts": "GET",
     f"{P}/draft/fixes": "GET POST",
