@@ -1,5 +1,6 @@
 // The address is the state of a view: its path says which, its query what is shown of it.
 import { computed, signal } from "@preact/signals";
+import { painted } from "./frames.ts";
 
 export interface Place {
   path: string;
@@ -19,8 +20,16 @@ let question: Question | null = null;
 let leaving = false; // the step that comes was asked about
 let returning = false; // a step that is asked about is being taken back
 
-/** The number of this step in the tab's history. The browser keeps it, also when the page is loaded again. */
-const step = (): number => (history.state as { step?: number } | null)?.step ?? 0;
+/** What the browser keeps of a step in the tab's history, also when the page is loaded again: its number, how far it was scrolled when it
+ * was left, and the link that led on, with its place in the window. */
+interface Step {
+  step?: number;
+  top?: number;
+  link?: string;
+  at?: number;
+}
+
+const step = (): number => (history.state as Step | null)?.step ?? 0;
 let stepNow = step();
 
 /** Have `ask` called in place of each step away from here, until the returned function is called. */
@@ -35,12 +44,17 @@ export function askBeforeLeaving(ask: Question): () => void {
 /** Whether a form with text that is not saved is open. */
 export const asksBeforeLeaving = (): boolean => question !== null;
 
-/** Go to an address; `replace` leaves no step for the Back button, as for a search that is still being typed. */
-export function go(href: string, replace = false): void {
+/** Go to an address, by a link if there is one; `replace` leaves no step for the Back button, as for a search that is still being typed. */
+export function go(href: string, replace = false, by: Element | null = null): void {
   if (href === current.value) return;
   leaving = false;
   const before = place.value.path;
-  if (!replace) stepNow += 1;
+  if (!replace) {
+    const link = by?.closest("#content") ? by.getAttribute("href") : null;
+    const left: Step = { step: stepNow, top: scrollY, ...(by && link && { link, at: by.getBoundingClientRect().top }) };
+    history.replaceState(left, "");
+    stepNow += 1;
+  }
   history[replace ? "replaceState" : "pushState"]({ step: stepNow }, "", href);
   current.value = href;
   if (place.value.path !== before) scrollTo(0, 0);
@@ -94,6 +108,31 @@ function followStep(): void {
   leaving = false;
   stepNow += steps;
   current.value = here;
+  void scrollBack(history.state as Step);
+}
+
+const PATIENCE = 5000; // ms, for a list that is read again
+let giveUp = new AbortController();
+
+/** Return to where a step was left, as soon as that is drawn: the browser tries it at once. A person who scrolls by then ends it. */
+async function scrollBack({ top = 0, link, at = 0 }: Step): Promise<void> {
+  giveUp.abort();
+  const own = giveUp = new AbortController();
+  const { signal } = own;
+  if (!top) return;
+  await painted(); // without what was shown before
+  if (signal.aborted) return;
+  const end = (): void => own.abort();
+  const watch = new ResizeObserver(() => {
+    const found = link && document.querySelector(`#content a[href="${CSS.escape(link)}"]`);
+    if (link ? !found : document.documentElement.scrollHeight - innerHeight < top) return;
+    scrollTo({ top: found ? scrollY + found.getBoundingClientRect().top - at : top, behavior: "instant" });
+    end();
+  });
+  signal.addEventListener("abort", () => watch.disconnect());
+  for (const type of ["wheel", "touchstart", "pointerdown", "keydown"]) addEventListener(type, end, { signal });
+  setTimeout(end, PATIENCE);
+  watch.observe(document.body);
 }
 
 /** Follow links without loading the page again; call once. */
@@ -105,7 +144,7 @@ export function startRouter(): void {
     const link = (event.target as Element).closest("a");
     if (!link || link.target || link.download || link.hash || link.origin !== location.origin || !isOurs(link.pathname)) return;
     event.preventDefault();
-    const leave = (): void => go(link.pathname + link.search);
+    const leave = (): void => go(link.pathname + link.search, false, link);
     if (question) question(leave);
     else leave();
   });
