@@ -641,6 +641,7 @@ def test_a_draft_is_reviewed_by_a_second_person_and_published(world: World, new_
     other.get_by_label("Comment on this rule").fill("Good.")
     other.get_by_role("button", name="Comment", exact=True).first.click()
     expect(other.locator(".change .remarks")).to_contain_text("Good.")
+    other.get_by_label("Your comment").fill("To which offers?")
     other.get_by_role("button", name="Reject").click()
     expect(page.get_by_text("Change what the comments name, then ask for a review again.")).to_be_visible()
     other.get_by_role("button", name="Approve").click()

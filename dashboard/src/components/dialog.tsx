@@ -22,6 +22,10 @@ export function Dialog({ title, children, onClose, class: name = "" }: DialogPro
   }, []);
   return (
     <dialog ref={box} class={`dialog ${name}`} aria-labelledby={id} onKeyDown={(event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat && !event.defaultPrevented) {
+        event.preventDefault();
+        (event.target as Element).closest("form")?.querySelector<HTMLElement>("[type=submit]:not(:disabled)")?.click();
+      }
       if (event.key !== "Escape") return;
       event.preventDefault(); // a second Escape would close it whatever the cancel event says
       onClose?.();

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { me } from "../api/session.ts";
-import { awaited, commands, followers, open, setSingleKeys, singleKeys, type Command } from "../state/commands.ts";
+import { awaited, commands, followers, KEYS_IN_PLACE, open, setSingleKeys, singleKeys, type Command } from "../state/commands.ts";
 import { can } from "../state/grants.ts";
 import { useLoad } from "../state/load.ts";
 import { readOverview, type Overview } from "../state/overview.ts";
@@ -150,7 +150,7 @@ function Shortcuts(): JSX.Element {
     <Dialog title="Keyboard shortcuts" onClose={close}>
       <SingleKeys />
       <dl class="shortcuts">
-        {commands().filter((each) => each.keys).map((each) => <div key={each.name}><dt><kbd>{each.keys}</kbd></dt><dd>{each.name}</dd></div>)}
+        {[...commands().flatMap(({ keys, name }) => (keys ? [[keys, name] as const] : [])), ...KEYS_IN_PLACE].map(([keys, name]) => <div key={name}><dt><kbd>{keys}</kbd></dt><dd>{name}</dd></div>)}
       </dl>
     </Dialog>
   );

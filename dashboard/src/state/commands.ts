@@ -33,6 +33,9 @@ const GLOBAL: readonly Command[] = [
   { name: "Show the licences of what is bundled", run: () => location.assign("/licences") },
 ];
 
+/** Keys that do something where the focus is, for the list of shortcuts. */
+export const KEYS_IN_PLACE = [["Ctrl+Enter", "Send the form or comment that you type in"], ["Shift+Space", "Choose the changes of a draft from the last chosen one to this one, as Shift+click does"]] as const;
+
 export function commands(): readonly Command[] {
   return [...added.value, ...GLOBAL];
 }

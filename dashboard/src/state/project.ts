@@ -45,6 +45,8 @@ export { TYPE_NAMES } from "./words.ts";
 export const projectPath = (namespace: string, project: string, part = ""): string =>
   `/dashboard/project/${encodeURIComponent(namespace)}/${encodeURIComponent(project)}${part ? `/${part}` : ""}`;
 
+export const proposalPath = (namespace: string, id: string): string => `/dashboard/proposal/${encodeURIComponent(namespace)}/${encodeURIComponent(id)}`;
+
 /** Return the address of a view of a project, in the same draft. */
 export const viewPath = ({ namespace, project, draft = "" }: Of, part = "", query: Record<string, string> = {}): string =>
   withQuery({ path: projectPath(namespace, project, part), query: new URLSearchParams(query) }, { draft });

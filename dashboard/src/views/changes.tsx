@@ -6,7 +6,7 @@ import { Badge, Button, Long } from "../components/basics.tsx";
 import { isRegex } from "../components/regex.tsx";
 import { focusText } from "../state/focus.ts";
 import { CODES, TYPE_NAMES, viewPath, type Change, type Of } from "../state/project.ts";
-import { capital, count, countText, inWords, plural, reveal } from "../state/words.ts";
+import { brief, capital, count, countText, inWords, plural, reveal } from "../state/words.ts";
 import { Difference } from "./differences.tsx";
 import { filesText, type File } from "./files.tsx";
 import { New, Old } from "./replace.tsx";
@@ -99,6 +99,8 @@ interface ProblemsProps {
   items: readonly Finding[];
   total?: number;
   title?: string;
+  /** The id of its element, to which links on the page lead. */
+  id?: string;
   /** What the shown changes cause: those among the problems are marked. */
   impact?: Impact | null | undefined;
   /** The draft that has them: a failing test leads to the tests there, a rule to its change or its form. */
@@ -112,12 +114,14 @@ interface ProblemsProps {
 /** The address of a rule or page in its list: its form if it is a record of the draft, else where it is searched. */
 export const recordPath = (of: Of, { kind, id = "" }: { kind?: string | undefined; id?: string }, q = ""): string => viewPath(of, kind === "page" ? "pages" : "", q ? { q } : { edit: id });
 
-export function Problems({ items, total = items.length, title = "Problems", impact, of, lead, fix }: ProblemsProps): JSX.Element | null {
+export const isError = ({ severity }: Finding): boolean => severity === "error";
+
+export function Problems({ items, total = items.length, title = "Problems", id = "problems", impact, of, lead, fix }: ProblemsProps): JSX.Element | null {
   if (!items.length) return null;
   const brought = new Map(impact?.appears.items.map((each) => [placeOf(each), each.source ?? each.path]));
   // What is published has no errors: those of a draft are its own.
-  const isNew = (each: Finding): boolean => brought.has(placeOf(each)) || Boolean(of && each.severity === "error");
-  const sorted = [...items].sort((a, b) => Number(b.severity === "error") - Number(a.severity === "error"));
+  const isNew = (each: Finding): boolean => brought.has(placeOf(each)) || Boolean(of && isError(each));
+  const sorted = [...items].sort((a, b) => Number(isError(b)) - Number(isError(a)));
   const name = (each: Finding): string => each.source ?? each.path ?? brought.get(placeOf(each)) ?? "";
   const goal = (each: Finding): string | undefined => lead?.(each) ?? (!of ? undefined
     : each.code === "test_failed" ? viewPath(of, "test", { failing: String(each.line ?? 0) })
@@ -128,12 +132,12 @@ export function Problems({ items, total = items.length, title = "Problems", impa
     return href ? <a href={href}><Long text={name(each)} /></a> : <Long text={name(each)} />;
   };
   return (
-    <section class="panel" aria-label={title}>
-      <h2>{title} <Badge tone={items.some((each) => each.severity === "error") ? "bad" : "warn"}>{total}</Badge></h2>
+    <section class="panel" aria-label={title} id={id} tabIndex={-1}>
+      <h2>{title} <Badge tone={items.some(isError) ? "bad" : "warn"}>{total}</Badge></h2>
       <ul class="problems">
         {sorted.map((each, index) => (
           <li key={`${placeOf(each)} ${sorted.slice(0, index).filter((before) => placeOf(before) === placeOf(each)).length}`}>
-            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{capital(each.severity)}</Badge> {isNew(each) && <Badge>New</Badge>} {link(each)} <bdi>{reveal(inWords(each.message, !each.file))}</bdi>
+            <Badge tone={isError(each) ? "bad" : "warn"}>{isError(each) && "✕ "}{capital(each.severity)}</Badge> {isNew(each) && <Badge>New</Badge>} {link(each)} <bdi>{reveal(inWords(each.message, !each.file))}</bdi>
             {each.code === "test_failed" && goal(each) && <a href={goal(each) ?? ""}>{of ? "Show the test" : "Show what it gets"}</a>}
             {of && each.id && brought.has(placeOf(each)) && <a href={recordPath(of, each)} aria-label={`Open ${name(each)}`}>Open</a>}
             {fix?.(each)}
@@ -143,6 +147,26 @@ export function Problems({ items, total = items.length, title = "Problems", impa
       </ul>
       {total > items.length && <p class="quiet">and {count(total - items.length)} more</p>}
     </section>
+  );
+}
+
+interface BlockedProps {
+  /** The number of conflicts. */
+  conflicts: number;
+  errors: readonly Finding[];
+  /** The id of the list that has the errors. */
+  list?: string | undefined;
+  /** What can be done all the same. */
+  children?: ComponentChildren;
+}
+
+/** What keeps from a publish, beside the button that it disables, with links to where it is fixed. */
+export function Blocked({ conflicts, errors: [first, ...others], list = "problems", children }: BlockedProps): JSX.Element | null {
+  if (!conflicts && !first) return null;
+  const name = first?.source ?? first?.path;
+  return (
+    <p class="blocked">Publishing is blocked by {conflicts > 0 && <a href="#conflicts">{plural(conflicts, "conflict")}</a>}{conflicts > 0 && first && " and "}
+      {first ? <><a href={`#${list}`}>{plural(others.length + 1, "error")}</a>: {name && <code>{brief(name)}</code>} <bdi>{reveal(inWords(first.message))}</bdi>{others.length > 0 && " …"}</> : "."} {children}</p>
   );
 }
 

@@ -77,9 +77,9 @@ export function Conflicts({ items: found, settles, mine, whole = false, resolve,
     <section class="panel conflicts" aria-labelledby="conflicts">
       <h2 id="conflicts">{plural(items.length, "conflict")} with what was published meanwhile</h2>
       <p class="quiet">Both sides changed the same value. {!editable ? "Nothing is published before one is chosen for each."
-        : whole ? "Choose one for each: then release is merged into the branch with what you chose. Nothing is published by that." : "Choose one for each; nothing is published before that."}</p>
-      {STALE.includes(call.code) ? <p class="notice" role="alert">Someone has published or changed something while you chose, so nothing is resolved. What differs now is shown: choose again where no side is chosen.</p>
-        : call.code === "conflict" && items.length > found.length ? <p class="notice" role="alert">With these choices more values differ, so nothing is resolved yet: choose for those at the end, too.</p>
+        : whole ? "Choose one for each: then release is merged into the branch with what you chose. Nothing is published by that." : "Choose one for each; none of these rules is published before that."}</p>
+      {STALE.includes(call.code) ? <p class="blocked" role="alert">Someone has published or changed something while you chose, so nothing is resolved. What differs now is shown: choose again where no side is chosen.</p>
+        : call.code === "conflict" && items.length > found.length ? <p class="blocked" role="alert">With these choices more values differ, so nothing is resolved yet: choose for those at the end, too.</p>
         : <Refusal text={call.faults.text} still={call.still} />}
       {editable && <p class="actions"><Button onClick={() => takeAll("draft")}>All from the {mine}</Button><Button onClick={() => takeAll("release")}>All that is published</Button></p>}
       <ul>

@@ -1,6 +1,6 @@
 // The draft of a project: what changed, what it causes, its review, and the publish.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Reading, Select } from "../components/basics.tsx";
@@ -14,8 +14,8 @@ import { keptText } from "../state/kept.ts";
 import { useLoad, type Loaded } from "../state/load.ts";
 import { isAboutDraft, keepPage, keyOf, may, mayEdit, noteStep, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
 import { ask, place, withQuery } from "../state/router.ts";
-import { brief, plural } from "../state/words.ts";
-import { ChangeCard, Counts, ImpactPanel, outdatedBy, Problems } from "./changes.tsx";
+import { brief, count, plural } from "../state/words.ts";
+import { Blocked, ChangeCard, Counts, ImpactPanel, isError, outdatedBy, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
 import { useDrafts } from "./draft_choice.tsx";
 import { callOfChanges, changeFilters, KEEP_CHANGES, readChangesAhead, type ChangeList as Diff } from "./draft_lists.ts";
@@ -24,6 +24,7 @@ import { Files } from "./files.tsx";
 import { FixFinding, Fixes } from "./fixes.tsx";
 import { Moved, PublishDialog, type Subject } from "./publish.tsx";
 import { inOrder, mayRemark, MOST_REMARKS, Owners, remarkName, Remarks, ReviewBadge, Say, ToReview, Verdicts, WhoPublishes } from "./review.tsx";
+import { AlsoChanged, useShared } from "./shared.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Effects = Pick<components["schemas"]["draft-diff.schema"], "head" | "files" | "impact">;
@@ -99,7 +100,7 @@ interface Wanted {
 
 const isUnapproved = (state: DraftState | null): boolean => Boolean(state?.review?.required && state.review.state !== "approved");
 
-const subjectOf = (head: string, state: DraftState | null, diff: Diff): Subject => ({ head, unapproved: isUnapproved(state), review: state?.review ?? null, warnings: state?.problemsTotal ?? 0, counts: diff.counts, files: state?.files ?? [], items: diff.items, total: sizeOf(diff) });
+const subjectOf = (head: string, state: DraftState | null, diff: Diff): Subject => ({ head, unapproved: isUnapproved(state), review: state?.review ?? null, problems: state?.problems ?? [], problemsTotal: state?.problemsTotal ?? 0, counts: diff.counts, files: state?.files ?? [], items: diff.items, total: sizeOf(diff) });
 
 /** The chosen changes by their ids. */
 type Chosen = ReadonlyMap<string, Change>;
@@ -119,6 +120,7 @@ function countsOf(changes: Iterable<Change>): Diff["counts"] {
 }
 
 const FEW = 5; // changes, among which nobody searches
+const MOST_CHOSEN = 10_000; // changes, which a call names one by one
 const CHANGED = [["", "All changes"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
 
 interface OpenProps {
@@ -146,30 +148,52 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
   useEffect(() => setChosen({ all: chosen, of: diff }), [diff]);
   const [discarding, setDiscarding] = useState(false);
   const shown = useFirstScreen(diff.items);
+  const shared = useShared(of, diff.items.map(({ id }) => id));
   const call = useCall();
   const edits = ({ kind }: Change): boolean => may(of, kind, "write");
   const publishes = may(of, "project", "publish");
-  const choose = (change: Change, on: boolean): void => {
+  const choosable = diff.items.filter((each) => edits(each) || publishes);
+  const last = useRef<string | null>(null); // the one that was chosen last, from which a range begins
+  const choose = (changes: readonly Change[], on: boolean): void => {
     const next = new Map(chosen);
-    if (on) next.set(change.id, change);
-    else next.delete(change.id);
+    for (const each of changes) {
+      if (on) next.set(each.id, each);
+      else next.delete(each.id);
+    }
     setChosen({ all: next, of: diff });
   };
+  const chooseOne = (change: Change, on: boolean, isRange: boolean): void => {
+    const ends = [last.current, change.id].map((id) => choosable.findIndex((each) => each.id === id));
+    choose(isRange && !ends.includes(-1) ? choosable.slice(Math.min(...ends), Math.max(...ends) + 1) : [change], on);
+    last.current = change.id;
+  };
+  const isAllShown = choosable.length > 0 && choosable.every(({ id }) => chosen.has(id));
+  const choosePage = (): void => choose(choosable, !isAllShown);
+  const chooseList = (): void => call.run(async () => {
+    const list = await get(`${P}/draft/changes`, { path: of, query: { draft, ...changeFilters(place.peek().query), limit: MOST_CHOSEN } });
+    if (list.head !== diff.head) throw new Error("The draft has changed meanwhile, so nothing is chosen: look at its changes, then choose again.");
+    choose(list.items.filter((each) => edits(each) || publishes), true);
+  }, "the changes are read");
   const revert = (changes: readonly Change[]): void => call.run(async () => {
     const { undo, head: now } = await discardChanges(of, draft, head, changes);
     setChosen({ all: new Map(), of: diff });
     if (now) lose(changes, now);
     toast(changes.length === 1 && changes[0] ? `The change of ${brief(changes[0].source ?? changes[0].path ?? "a rule")} is discarded.` : `${plural(changes.length, "change")} discarded.`, undo);
-    await painted();
-    tellChanged();
+    void painted().then(tellChanged); // the next discard need not wait for it
   }, "the changes are discarded");
   const unapproved = isUnapproved(state);
   const review = state?.review ?? null;
   const conflicts = state?.conflicts ?? [];
   const problems = state?.problems ?? [];
-  const blocked = !state || conflicts.length > 0 || problems.some((each) => each.severity === "error");
+  // What is chosen is checked by itself, when it is published: what is wrong elsewhere in the draft does not keep from it.
+  const errors = chosen.size ? [] : problems.filter(isError);
+  const torn = chosen.size ? 0 : conflicts.length;
+  const blocked = !state || torn > 0 || errors.length > 0;
   const begin = (): void => publish({ seen: subjectOf(head, state, diff), ids: [...chosen.keys()], chosen: chosen.size ? countsOf(chosen.values()) : null });
-  useCommands(`draft ${String(publishes && !blocked)} ${String(unapproved)} ${head} ${[...chosen.keys()].join()}`, () => (publishes && !blocked ? [{ name: "Publish the draft", keys: "p", run: begin }] : []));
+  useCommands(`draft ${String(publishes && !blocked)} ${String(unapproved)} ${head} ${choosable.map(({ id }) => id).join()} ${[...chosen.keys()].join()}`, () => [
+    ...(publishes && !blocked ? [{ name: "Publish the draft", keys: "p", run: begin }] : []),
+    ...(choosable.length ? [{ name: isAllShown ? "Choose none of the changes on this page" : "Choose all changes on this page", keys: "a", run: choosePage }] : []),
+  ]);
   return (
     <>
       <div class="summary">
@@ -181,8 +205,8 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
           <ToReview parts={[{ of, review }]} publishes={publishes} />
           {publishes && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={begin}>{chosen.size ? `Publish ${plural(chosen.size, "change")} …` : "Publish …"}</Button>}
         </p>
+        {publishes && state && <Blocked conflicts={torn} errors={errors}>{sizeOf(diff) > 1 && "Changes without an error can be chosen, and published without the others."}</Blocked>}
       </div>
-      {state && blocked && conflicts.length === 0 && <p class="notice">Fix the errors before you publish.</p>}
       {state && mayEdit(of) && !publishes && <WhoPublishes review={review} />}
       <Refusal text={call.faults.text} still={call.still} />
       <Verdicts review={review} />
@@ -199,9 +223,13 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
             <Search label="Search source, target and note" />
             <Select label="Kind of change" value={changeFilters(place.value.query).change ?? ""} options={CHANGED} onChange={(change) => ask({ change })} /></div>}
           {diff.total === 0 ? sizeOf(diff) > 0 ? <Empty title="No change matches"><p><a href={withQuery(place.value, { q: "", change: "" })}>Show all {plural(sizeOf(diff), "change")}</a></p></Empty> : <Empty title="No rule differs from what is published" /> : <>
+            {choosable.length > 0 && <div class="choice"><input type="checkbox" id="choose-page" ref={(box) => { if (box) box.indeterminate = chosen.size > 0 && !isAllShown; }} checked={isAllShown} onChange={choosePage} /><label for="choose-page">Choose all on this page</label>
+              <span role="status">{chosen.size > 0 && `${count(chosen.size)} chosen`}</span>
+              {isAllShown && diff.total > diff.items.length && diff.total <= MOST_CHOSEN && chosen.size < diff.total && <Button disabled={call.busy} onClick={chooseList}>Choose all {count(diff.total)} of this list</Button>}
+              {chosen.size > 0 && <Button onClick={() => setChosen({ all: new Map(), of: diff })}>Choose none</Button>}</div>}
             <ul class="changes">
-              {shown.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} thread={thread.data} edits={edits(each)} chooses={edits(each) || publishes}
-                chosen={chosen.has(each.id)} choose={choose} revert={revert} />)}
+              {shown.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} shared={shared} thread={thread.data} edits={edits(each)} chooses={edits(each) || publishes}
+                chosen={chosen.has(each.id)} choose={chooseOne} revert={revert} />)}
             </ul>
             <Pages total={diff.total} ahead={(next) => readChangesAhead(of, next)} /></>}
           <Files items={effects?.files ?? []} />
@@ -210,7 +238,7 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
         <aside>
           {effects && <ImpactPanel impact={effects.impact} problems={problems} outdated={state ? outdatedBy({ ...state, conflicts: conflicts.length }) : undefined} />}
           <section class="panel" aria-labelledby="review"><h2 id="review">Review {thread.data && <Badge>{thread.data.total}</Badge>}</h2>
-            <Owners review={review} />{thread.error && <Failure error={thread.error} retry={thread.reload} />}{thread.data && <Remarks items={thread.data.items} total={thread.data.total} more={earlier} />}<Say of={of} draft={draft} head={head} review={review} />
+            <Owners of={of} review={review} />{thread.error && <Failure error={thread.error} retry={thread.reload} />}{thread.data && <Remarks items={thread.data.items} total={thread.data.total} more={earlier} />}<Say of={of} draft={draft} head={head} review={review} />
           </section>
         </aside>
       </div>
@@ -224,15 +252,16 @@ interface ItemProps {
   draft: string;
   head: string;
   change: Change;
+  shared: ReturnType<typeof useShared>;
   thread: Thread | null;
   edits: boolean;
   chooses: boolean;
   chosen: boolean;
-  choose: (change: Change, on: boolean) => void;
+  choose: (change: Change, on: boolean, isRange: boolean) => void;
   revert: (changes: readonly Change[]) => void;
 }
 
-function Item({ of, draft, head, change, thread, edits, chooses, chosen, choose, revert }: ItemProps): JSX.Element {
+function Item({ of, draft, head, change, shared, thread, edits, chooses, chosen, choose, revert }: ItemProps): JSX.Element {
   const [saying, setSaying] = useState(keptText(remarkName(of, draft, change)) !== "");
   const [opened, setOpened] = useState(false);
   const name = change.source ?? change.path ?? change.id;
@@ -240,12 +269,13 @@ function Item({ of, draft, head, change, thread, edits, chooses, chosen, choose,
   const early = (): void => readBeforeDiscard(of, head, change);
   return (
     <ChangeCard change={change}
-      before={chooses && <input type="checkbox" aria-label={`Choose the change of ${name}`} checked={chosen} onChange={(event) => choose(change, event.currentTarget.checked)} />}
+      before={chooses && <input type="checkbox" aria-label={`Choose the change of ${name}`} checked={chosen} onMouseDown={(event) => event.shiftKey && event.preventDefault()} onClick={(event) => choose(change, event.currentTarget.checked, event.shiftKey)} />}
       actions={<>
         {mayRemark(of) && <button type="button" class="button ghost small" aria-expanded={saying} aria-label={`Comment on ${name}`} onClick={() => { setSaying(!saying); setOpened(true); }}>Comment</button>}
         {edits && change.change !== "removed" && <a class="button ghost small" href={viewPath(of, change.kind === "page" ? "pages" : "", { edit: change.id })} aria-label={`Edit ${name}`}>Edit</a>}
         {edits && <button type="button" class="button ghost small" aria-label={`Discard the change of ${name}`} onPointerOver={early} onFocus={early} onClick={() => revert([change])}>Discard</button>}
       </>}>
+      <AlsoChanged of={of} kind={change.kind} id={change.id} name={name} shared={shared} />
       {remarks.length > 0 && <Remarks items={remarks} />}
       {saying && <Say of={of} draft={draft} head={head} item={{ kind: change.kind, id: change.id }} opened={opened} done={() => setSaying(false)} />}
     </ChangeCard>

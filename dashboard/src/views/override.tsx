@@ -28,7 +28,7 @@ export function useUnsigned(head: string | null, code: string): boolean {
 /** Ask for the reason, where one is needed, those who may give one. */
 export function Override({ unapproved, unsigned, allowed, reason, onInput, problem }: OverrideProps): JSX.Element | null {
   if (!unapproved && !unsigned) return null;
-  if (!allowed) return unsigned ? <p class="notice">To publish it without a signature needs project:override, which you do not have. Sign the commits, and push the branch again.</p> : null;
+  if (!allowed) return unsigned ? <p class="blocked">To publish it without a signature needs project:override, which you do not have. Sign the commits, and push the branch again.</p> : null;
   const missing = [unapproved && "approval", unsigned && "a signature"].filter(Boolean).join(" and ");
   return <Field label={`Reason for publishing without ${missing}`} name="override" value={reason} required onInput={onInput} problem={problem} help="It is kept in the history and the audit trail." />;
 }

@@ -10,9 +10,9 @@ import { useLoad } from "../state/load.ts";
 import { FRESH, usePolling } from "../state/polling.ts";
 import { byNamespace, readOverview, type NamespaceView, type Overview as Shown, type Project } from "../state/overview.ts";
 import { changesText, count, plural, reveal } from "../state/words.ts";
-import { projectPath } from "../state/project.ts";
+import { projectPath, proposalPath } from "../state/project.ts";
 import { place, withQuery } from "../state/router.ts";
-import { ProposalState, proposalPath } from "./proposal.tsx";
+import { ProposalState } from "./proposal.tsx";
 import { mayJudge, type Review } from "./review.tsx";
 
 export default function Overview(): JSX.Element {

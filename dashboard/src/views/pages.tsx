@@ -27,6 +27,7 @@ import { Tag } from "./redirects.tsx";
 import { ReplaceDialog } from "./replace.tsx";
 import { leadToChoice, Theirs, useTheirs } from "./theirs.tsx";
 import { urlOf, useTrial } from "./try_line.tsx";
+import { AlsoChangedRule } from "./shared.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Body = components["schemas"]["page-put.schema"];
@@ -152,6 +153,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Page | nu
       <form class="form" onSubmit={(event) => { event.preventDefault(); if (theirs) leadToChoice(event); else save(item); }}>
         <Refusal text={call.faults.text} />
         {editable && may(of, "project", "read") && <ReviewWarning of={of} />}
+        {item && editable && <AlsoChangedRule of={of} kind="page" id={item.id} name={item.path} />}
         {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} base={item} by={by} busy={call.busy} save={() => save(held === item ? null : held)} keep={() => closeOf(name)} saveBoth={(fields) => save(held, fields)} />}
         <Field label="Path" name="source" value={values.path} required onInput={set("path")} problem={fields["path"]} help={values.type === "BASIC_HOST" ? "A host and a path: example.org/robots.txt" : "A path: /robots.txt"} />
         {editable && <Namesake of={of} kind="page" found={namesake} />}

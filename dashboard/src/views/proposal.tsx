@@ -9,31 +9,31 @@ import { Confirm } from "../components/confirm.tsx";
 import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
-import { useKept } from "../state/kept.ts";
+import { keptText, useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
-import { headNow, may, mayEdit, noteStep, P, projectPath, viewPath, type Change } from "../state/project.ts";
+import { may, mayEdit, noteStep, P, projectPath, proposalPath, viewPath, type Change } from "../state/project.ts";
 import { go } from "../state/router.ts";
 import { person, plural } from "../state/words.ts";
-import { ChangeCard, ChangeList, Counts, ImpactPanel, outdatedBy, Problems, recordPath, STEP } from "./changes.tsx";
+import { Blocked, ChangeCard, ChangeList, Counts, ImpactPanel, isError, outdatedBy, Problems, recordPath, STEP } from "./changes.tsx";
 import { Conflicts, type Choice, type Conflict } from "./conflicts.tsx";
 import { Files } from "./files.tsx";
 import { Override, useUnsigned } from "./override.tsx";
-import { isMe, Published, Typed, Warnings } from "./publish.tsx";
-import { Asked, askText, Doubt, inOrder, isRejected, mayJudge, mayRemark, MOST_REMARKS, Owners, Remarks, ReviewBadge, ToReview, Unseen, Verdicts, WhoApproves, WhoPublishes } from "./review.tsx";
+import { Published, Typed, Warnings } from "./publish.tsx";
+import { Doubt, inOrder, isRejected, mayRemark, MOST_REMARKS, Owners, Remarks, ReviewBadge, Statement, ToReview, Verdicts, WhoPublishes } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Proposal = components["schemas"]["proposal.schema"];
 type Part = Proposal["projects"][number];
 type Merged = components["schemas"]["proposal-merge-result.schema"]["projects"];
 type Thread = components["schemas"]["proposal-review-thread.schema"];
-type Action = "request" | "approve" | "reject" | "comment";
+
+/** How far a merge is that was begun here; empty for none, or one that was refused. */
+type MergeStep = "" | "begun" | "done";
 
 const STATES: Record<Proposal["state"], readonly [Tone, string]> = {
   open: ["info", "Proposal open"], merged: ["good", "✓ Merged"], stale: ["warn", "No recent commit"], conflicts: ["bad", "≠ Has conflicts"], invalid: ["bad", "✕ Has errors"],
 };
 const PATH = "/api/namespace/{namespace}/proposal/{id}";
-
-export const proposalPath = (namespace: string, id: string): string => `/dashboard/proposal/${encodeURIComponent(namespace)}/${encodeURIComponent(id)}`;
 
 export function ProposalState({ state }: { state: Proposal["state"] }): JSX.Element {
   const [tone, text] = STATES[state];
@@ -42,23 +42,23 @@ export function ProposalState({ state }: { state: Proposal["state"] }): JSX.Elem
 
 export default function ProposalView({ params: { namespace = "", id = "" } }: ViewProps): JSX.Element {
   const path = { namespace, id };
-  const merged = useRef(false); // here: its branch is gone then
-  const [done, setDone] = useState(""); // the path of the proposal that was merged here, as its branch cannot be read again
-  const isDone = done === proposalPath(namespace, id);
-  const about = (event: LiveEvent): boolean => !merged.current && event.namespace === namespace
+  const here = proposalPath(namespace, id);
+  const [merging, setMerging] = useState<{ of: string; step: MergeStep }>({ of: "", step: "" });
+  const step = merging.of === here ? merging.step : ""; // once it is begun, its branch may be gone, and cannot be read again
+  const about = (event: LiveEvent): boolean => !step && event.namespace === namespace
     && (event.type.startsWith("review.") || event.type === "drafts.changed" || (event.proposal === id && event.head !== null));
   const found = useLoad(`${namespace} ${id}`, (signal) => get(PATH, { path, signal }), about);
-  const shown = useRef(found);
-  shown.current = found;
+  const shown = useRef({ found, step });
+  shown.current = { found, step };
   const [ended, setEnded] = useState<ApiFault | null>(null);
   // A publish can meet what it changes. One may be that of this proposal by someone else: its branch is gone then, and what was seen stays.
   useEffect(() => {
     let isOver = false;
     setEnded(null);
     const stop = listen(({ type, namespace: where, project }) => {
-      if (!["published", "rolled_back"].includes(type) || where !== namespace || isOver || merged.current || !shown.current.data?.projects.some(({ name }) => name === project)) return;
+      if (!["published", "rolled_back"].includes(type) || where !== namespace || isOver || shown.current.step || !shown.current.found.data?.projects.some(({ name }) => name === project)) return;
       get(`${PATH}/review`, { path, query: { limit: 0 } }).then(() => {
-        if (!isOver) shown.current.reload();
+        if (!isOver) shown.current.found.reload();
       }, (ex: unknown) => { // another fault shows at the latest when it is merged
         if (!isGone(ex) || isOver) return;
         isOver = true;
@@ -78,12 +78,12 @@ export default function ProposalView({ params: { namespace = "", id = "" } }: Vi
       <header class="heading">
         <p class="crumbs"><a href="/">Overview</a> <span aria-hidden="true">/</span> {namespace}</p>
         <h1>{found.data?.title ?? "Proposal"}</h1>
-        <p class="facts">{found.data && <><ProposalState state={isDone ? "merged" : found.data.state} /><code>{found.data.branch}</code>{found.data.author && <span>by <bdi>{person(found.data.author)}</bdi></span>}
+        <p class="facts">{found.data && <><ProposalState state={step === "done" ? "merged" : found.data.state} /><code>{found.data.branch}</code>{found.data.author && <span>by <bdi>{person(found.data.author)}</bdi></span>}
           <Time at={found.data.updatedAt} />{found.data.newestCommits.length === 0 && <span>{plural(found.data.commits, "commit")}</span>}</>}</p>
         {found.data && found.data.newestCommits.length > 0 && <Commits proposal={found.data} />}
       </header>
       {gone ? <Gone namespace={namespace} error={gone} /> : found.error && <Failure error={found.error} retry={found.reload} />}
-      {found.data && <Body namespace={namespace} proposal={isDone ? { ...found.data, state: "merged" } : found.data} shown={!gone} ended={gone ?? ended} thread={thread.data} onMerge={(begun) => { merged.current = begun; }} onDone={() => setDone(proposalPath(namespace, id))} />}
+      {found.data && <Body namespace={namespace} proposal={step === "done" ? { ...found.data, state: "merged" } : found.data} shown={!gone} ended={gone ?? ended} thread={thread.data} onMerge={(now) => setMerging({ of: here, step: now })} />}
       {thread.error && !found.error && <Failure error={thread.error} retry={thread.reload} />}
       {thread.data && thread.data.total > 0 && <section class="panel" aria-labelledby="remarks"><h2 id="remarks">Comments</h2><Remarks items={thread.data.items} total={thread.data.total} more={() => setMost(most + MOST_REMARKS)} /></section>}
     </main>
@@ -130,11 +130,10 @@ interface BodyProps {
   /** How the service says that it is gone; null where it is not, as far as is known. */
   ended: ApiFault | null;
   thread: Thread | null;
-  onMerge: (done: boolean) => void;
-  onDone: () => void;
+  onMerge: (step: MergeStep) => void;
 }
 
-function Body({ namespace, proposal, shown, ended, thread, onMerge, onDone }: BodyProps): JSX.Element {
+function Body({ namespace, proposal, shown, ended, thread, onMerge }: BodyProps): JSX.Element {
   // What is merged is the commit that was shown when one began to merge, whatever is pushed meanwhile.
   const [merging, setMerging] = useState<Proposal | null>(null);
   const [dropping, setDropping] = useState<Proposal | null>(null); // likewise
@@ -152,6 +151,7 @@ function Body({ namespace, proposal, shown, ended, thread, onMerge, onDone }: Bo
     return `${plural(choices.length, "conflict")} resolved, and release is merged into the branch.`;
   };
   const unapproved = proposal.projects.some((each) => each.review?.required && each.review.state !== "approved");
+  const errors = proposal.projects.map((each) => ({ list: `problems-${each.name}`, items: each.problems.filter(isError) }));
   const blocked = proposal.state === "conflicts" || proposal.state === "invalid" || proposal.state === "merged";
   const isBehind = proposal.base !== proposal.release && proposal.state !== "merged" && !conflicts.length && !proposal.fault;
   const update = (): void => call.run(async () => {
@@ -165,13 +165,13 @@ function Body({ namespace, proposal, shown, ended, thread, onMerge, onDone }: Bo
     toast(`The branch ${branch} is removed.`);
     go("/");
   };
-  const merge = merging && <Merge namespace={namespace} proposal={merging} parts={proposal.head === merging.head ? proposal.projects : merging.projects} now={proposal.head} ended={ended} unapproved={unapproved} override={all("project", "override")} onMerge={onMerge} onDone={onDone} close={() => setMerging(null)} />;
+  const merge = merging && <Merge namespace={namespace} proposal={merging} parts={proposal.head === merging.head ? proposal.projects : merging.projects} now={proposal.head} ended={ended} unapproved={unapproved} override={all("project", "override")} onMerge={onMerge} close={() => setMerging(null)} />;
   return (
     <>
       {shown && <>
         {proposal.message && proposal.message.trim() !== proposal.title && <p class="note panel"><bdi>{proposal.message}</bdi></p>}
-        {proposal.fault && <p class="notice">{proposal.fault}</p>}
-        {proposal.withheld && <p class="notice">It changes more than you may read: other projects, or files beside them. Someone who may read all of it has to merge it.</p>}
+        {proposal.fault && <p class="blocked">{proposal.fault}</p>}
+        {proposal.withheld && <p class="blocked">It changes more than you may read: other projects, or files beside them. Someone who may read all of it has to merge it.</p>}
         {conflicts.length > 0 && <Conflicts items={conflicts} mine="branch" whole settles={settles} resolve={resolve}><WayOn branch={proposal.branch} open={!conflicts.every(settles)} /></Conflicts>}
         <Refusal text={call.faults.text} />
         <p class="actions">
@@ -181,6 +181,7 @@ function Body({ namespace, proposal, shown, ended, thread, onMerge, onDone }: Bo
           {edits && isBehind && <Button disabled={call.busy} onClick={update}>Update from release</Button>}
           {edits && <Button kind="danger" onClick={() => setDropping(proposal)}>Remove the branch …</Button>}
         </p>
+        {blocked && all("project", "publish") && proposal.state !== "merged" && <Blocked conflicts={conflicts.length} errors={errors.flatMap(({ items }) => items)} list={errors.find(({ items }) => items.length > 0)?.list} />}
         {edits && !all("project", "publish") && <WhoPublishes review={proposal.projects.find((each) => each.review?.required && each.review.state !== "approved")?.review ?? null} />}
         {proposal.projects.length === 0 && <Empty title="It changes no project that you may see" />}
         {proposal.projects.map((each) => <Project key={each.name} namespace={namespace} proposal={proposal} part={each} thread={thread} />)}
@@ -223,8 +224,8 @@ function Project({ namespace, proposal, part, thread }: ProjectProps): JSX.Eleme
       <h2 id={`project-${part.name}`}><a href={projectPath(namespace, part.name)}>{part.name}</a></h2>
       <p class="facts">{part.changes && <strong><Counts counts={part.changes} files={part.files} /></strong>}<ReviewBadge review={part.review} /></p>
       <Verdicts review={part.review} />
-      <Owners review={part.review} />
-      <Problems items={part.problems} total={part.problemsTotal} title={`Problems of ${part.name}`} impact={diff.data?.impact} lead={({ code, url, kind, id, source, path }) => (
+      <Owners of={of} review={part.review} />
+      <Problems items={part.problems} total={part.problemsTotal} title={`Problems of ${part.name}`} id={`problems-${part.name}`} impact={diff.data?.impact} lead={({ code, url, kind, id, source, path }) => (
         code === "test_failed" ? url && may(of, "redirect", "read") ? viewPath(of, "test", { at: to, url }) : undefined
         : !id ? undefined : shown.has(`${kind ?? ""} ${id}`) ? `#${anchorOf(part.name, { kind, id })}` : recordPath(of, { kind }, source ?? path))} />
       {diff.error && <Failure error={diff.error} retry={diff.reload} />}
@@ -232,7 +233,8 @@ function Project({ namespace, proposal, part, thread }: ProjectProps): JSX.Eleme
         <Item key={`${each.kind} ${each.id}`} namespace={namespace} id={proposal.id} head={proposal.state === "merged" ? null : diff.data?.head ?? null} project={part.name} change={each} thread={thread} />)} /> : <p class="quiet">No rule differs.</p>)}
       <Files items={part.files} /></div>
       <aside>{diff.data?.impact && <ImpactPanel impact={diff.data.impact} id={`impact-${part.name}`} where={part.name} problems={part.problems} outdated={proposal.state === "merged" ? undefined : outdatedBy({ ...proposal, conflicts: part.conflicts.length })} />}
-      {diff.data?.head && proposal.state !== "merged" && <Verdict namespace={namespace} id={proposal.id} head={diff.data.head} project={part.name} review={part.review} own={proposal.newestCommits.some(({ author }) => isMe(author))} />}</aside></div>
+      {diff.data?.head && proposal.state !== "merged" && <div class="panel"><Statement of={of} what="branch" head={diff.data.head} label={`Your comment on ${part.name}`} kept={`remark ${namespace} ${proposal.id} ${part.name}`} review={part.review} judges
+        send={(said) => post(`${PATH}/review`, { path: { namespace, id: proposal.id }, body: { ...said, project: part.name } })} /></div>}</aside></div>
     </section>
   );
 }
@@ -251,70 +253,17 @@ const anchorOf = (project: string, { kind = "", id }: { kind?: string | undefine
 
 /** A change with the comments on it. */
 function Item({ namespace, id, head, project, change, thread }: ItemProps): JSX.Element {
-  const [note, setNote] = useKept(`remark ${namespace} ${id} ${project} ${change.id}`);
-  const [open, setOpen] = useState(note !== "");
-  const call = useCall(["note"]);
+  const kept = `remark ${namespace} ${id} ${project} ${change.id}`;
+  const [open, setOpen] = useState(keptText(kept) !== "");
   const name = change.source ?? change.path ?? change.id;
   const remarks = thread?.items.filter((each) => each.item?.kind === change.kind && each.item.id === change.id && each.projects.includes(project)) ?? [];
-  const say = (): void => call.run(async () => {
-    if (!head) return;
-    await post(`${PATH}/review`, { path: { namespace, id }, body: { action: "comment", head, project, note, item: { kind: change.kind, id: change.id } } });
-    setNote("");
-    setOpen(false);
-    tellChanged();
-    toast("The comment is added.");
-  });
   return (
     <ChangeCard change={change} anchor={anchorOf(project, change)} actions={head && mayRemark({ namespace, project }) && (
       <button type="button" class="button ghost small" aria-expanded={open} aria-label={`Comment on ${name}`} onClick={() => setOpen(!open)}>Comment</button>)}>
       {remarks.length > 0 && <Remarks items={remarks} />}
-      {open && head && <div class="say">
-        <TextArea label="Comment on this rule" value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} onSend={() => !call.busy && note.trim() && say()} />
-        <Refusal text={call.faults.text} />
-        <p class="actions"><Button disabled={call.busy || !note.trim()} onClick={say}>Comment</Button></p>
-      </div>}
+      {open && head && <Statement of={{ namespace, project }} what="branch" head={head} label="Comment on this rule" kept={kept} judges={false}
+        send={(said) => post(`${PATH}/review`, { path: { namespace, id }, body: { ...said, project, item: { kind: change.kind, id: change.id } } })} done={() => setOpen(false)} />}
     </ChangeCard>
-  );
-}
-
-interface VerdictProps {
-  namespace: string;
-  id: string;
-  head: string;
-  project: string;
-  review: Part["review"];
-  /** Whether one has made a part of it oneself, as far as its newest commits tell. */
-  own: boolean;
-}
-
-function Verdict({ namespace, id, head, project, review, own }: VerdictProps): JSX.Element | null {
-  const of = { namespace, project };
-  const [note, setNote] = useKept(`remark ${namespace} ${id} ${project}`);
-  const call = useCall(["note"]);
-  const [looked, setSeen] = useState(head);
-  const seen = headNow(looked); // what one has done oneself needs no second look
-  if (!mayRemark(of)) return null;
-  const say = (action: Action, text: string): void => call.run(async () => {
-    await post(`${PATH}/review`, { path: { namespace, id }, body: { action, head, project, ...(note ? { note } : {}) } });
-    setNote("");
-    tellChanged();
-    toast(text);
-  });
-  return (
-    <div class="panel say">
-      <TextArea label={`Your comment on ${project}`} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} onSend={() => !call.busy && note.trim() && say("comment", "The comment is added.")} />
-      <Refusal text={call.faults.text} />
-      <Asked review={review} />
-      <p class="actions">
-        <Button disabled={call.busy || !note.trim()} onClick={() => say("comment", "The comment is added.")}>Comment</Button>
-        <Button disabled={call.busy} onClick={() => say("request", "The review is requested.")}>{askText(review)}</Button>
-        {mayJudge(review) && seen === head && <><Button kind="primary" disabled={call.busy} onClick={() => say("approve", "It is approved.")}>✓ Approve</Button>
-          <Button kind="danger" disabled={call.busy} onClick={() => say("reject", "It is rejected.")}>✕ Reject</Button></>}
-      </p>
-      {mayJudge(review) && seen !== head && <Unseen what="branch" see={() => setSeen(head)} />}
-      <WhoApproves review={review} />
-      {own && mayJudge(review) && <p class="quiet">You made a part of it: to approve it is to approve your own change.</p>}
-    </div>
   );
 }
 
@@ -329,14 +278,11 @@ interface MergeProps {
   ended: ApiFault | null;
   unapproved: boolean;
   override: boolean;
-  /** Told that it is being merged, or that it was not. */
-  onMerge: (done: boolean) => void;
-  /** Told that it is merged. */
-  onDone: () => void;
+  onMerge: (step: MergeStep) => void;
   close: () => void;
 }
 
-function Merge({ namespace, proposal, parts, now, ended, unapproved, override, onMerge, onDone, close }: MergeProps): JSX.Element {
+function Merge({ namespace, proposal, parts, now, ended, unapproved, override, onMerge, close }: MergeProps): JSX.Element {
   const [kept, keep] = useKept(`merge ${namespace} ${proposal.id}`);
   const [reason, setReason] = useKept(`override merge ${namespace} ${proposal.id}`);
   const [message, setMessage] = useState(kept || proposal.mergeMessage);
@@ -353,13 +299,13 @@ function Merge({ namespace, proposal, parts, now, ended, unapproved, override, o
     event.preventDefault();
     call.run(async () => {
       const body = { ...(proposal.head ? { head: proposal.head } : {}), ...(message ? { message } : {}), ...(reason ? { override: reason } : {}) };
-      onMerge(true);
+      onMerge("begun");
       const result = await post(`${PATH}/merge`, { path: { namespace, id: proposal.id }, body }).catch((ex: unknown) => {
-        onMerge(false);
+        onMerge("");
         throw ex;
       });
       setDone(result.projects);
-      onDone();
+      onMerge("done");
       keep("");
       setReason("");
     }, "the rules are checked and published");
@@ -389,10 +335,10 @@ function Merge({ namespace, proposal, parts, now, ended, unapproved, override, o
     <FormDialog title="Merge and publish" dirty={false} onClose={close}>
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} still={call.still} />
-        {now !== proposal.head && <p class="notice" role="alert">The branch has moved since you looked at it, so nothing is merged. Close this, look at what is new, and merge it then.</p>}
+        {now !== proposal.head && <p class="blocked" role="alert">The branch has moved since you looked at it, so nothing is merged. Close this, look at what is new, and merge it then.</p>}
         {parts.map((each) => <Doubt key={each.name} review={each.review} name={parts.length > 1 ? each.name : ""} />)}
         <Warnings total={parts.reduce((sum, each) => sum + each.problemsTotal, 0)} />
-        {unapproved && <p class="notice">An approval that a project requires is missing.</p>}
+        {unapproved && <p class="blocked">An approval that a project requires is missing.</p>}
         <ul class="rows" aria-label="What is published">{proposal.projects.map((each) => <li key={each.name}><span><strong>{each.name}</strong>{each.changes && <> <Counts counts={each.changes} /></>}</span></li>)}</ul>
         <TextArea label="Message" value={message} onInput={type} rows={5} problem={call.faults.fields["message"]} />
         <Override unapproved={unapproved} unsigned={unsigned} allowed={override} reason={reason} onInput={setReason} problem={call.faults.fields["override"]} />

@@ -5,11 +5,11 @@ import type { components } from "../api/schema.d.ts";
 import { Empty, Failure, Time } from "../components/basics.tsx";
 import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
 import { useLoad } from "../state/load.ts";
-import { isAboutProposals, ofView } from "../state/project.ts";
+import { isAboutProposals, ofView, proposalPath } from "../state/project.ts";
 import { place, withQuery } from "../state/router.ts";
 import { person } from "../state/words.ts";
 import { Counts } from "./changes.tsx";
-import { ProposalState, proposalPath } from "./proposal.tsx";
+import { ProposalState } from "./proposal.tsx";
 import { ReviewBadge } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 

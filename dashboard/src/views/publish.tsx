@@ -10,7 +10,7 @@ import { NoAgent, TakenChart } from "../components/taken.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
-import { isAbout, keyOf, may, P, viewPath, type Change, type Of } from "../state/project.ts";
+import { isAbout, keyOf, may, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
 import { person, plural } from "../state/words.ts";
 import { ChangeList, Counts } from "./changes.tsx";
 import { Files, type File } from "./files.tsx";
@@ -29,8 +29,9 @@ export interface Subject {
   /** Whether a review is required and missing: then a reason is needed. */
   unapproved: boolean;
   review: Review | null;
-  /** The number of its warnings; with errors it is not published. */
-  warnings: number;
+  /** The first of its problems. */
+  problems: DraftState["problems"];
+  problemsTotal: number;
   /** What they change. */
   counts: Schemas["changeCounts"];
   /** The files beside the rules that differ. */
@@ -62,7 +63,7 @@ const publishOf = async (of: Of, is: (each: Publish) => boolean, signal?: AbortS
   (await get(`${P}/history`, { path: of, query: { limit: NEWEST }, ...(signal && { signal }) })).items.find(is) ?? null;
 
 /** Whether a name with its address is that of who is signed in here. */
-export const isMe = (person: string): boolean => person.endsWith(`<${me.peek()?.kind ?? ""}-${me.peek()?.id ?? ""}@waypost.invalid>`);
+const isMe = (person: string): boolean => person.endsWith(`<${me.peek()?.kind ?? ""}-${me.peek()?.id ?? ""}@waypost.invalid>`);
 
 const isMine = ({ publishedBy }: Publish): boolean => isMe(publishedBy);
 
@@ -79,7 +80,8 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, ended, close 
   const call = useCall(["message", "override"]);
   const unsigned = useUnsigned(subject.head, call.code);
   const { head, counts, files } = subject;
-  const { unapproved, review, warnings } = now?.head === head ? now : subject; // a review goes on while one types
+  const { unapproved, review, problems, problemsTotal } = now?.head === head ? now : subject; // a review goes on while one types
+  const chosenIds = new Set(ids);
   const moved = now !== null && now.head !== head ? now : null;
   const [overtaken, setOvertaken] = useState<Publish | null>(null);
   const last = useRef(head); // as far as is known here
@@ -123,13 +125,13 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, ended, close 
     <FormDialog title={ids.length ? `Publish ${plural(ids.length, "change")}` : "Publish the draft"} dirty={false} onClose={close}>
       <form class="form" onSubmit={submit}>
         {moved ? <Moved seen={subject} now={moved} undone="published" take={() => { setSubject(moved); call.clear(); }} /> : <Refusal text={call.faults.text} still={call.still} />}
-        {isUnknown && <p class="notice" role="alert">The draft has ended: somebody has discarded it, or published it otherwise than you saw it. <a href={viewPath(of, "history")}>What is published</a></p>}
+        {isUnknown && <p class="blocked" role="alert">The draft has ended: somebody has discarded it, or published it otherwise than you saw it. <a href={viewPath(of, "history")}>What is published</a></p>}
         <p><strong><Counts counts={chosen ?? counts} files={chosen ? [] : files} /></strong></p>
         {chosen && files.length > 0 && <p class="quiet">Tests and other files beside the rules stay in the draft.</p>}
         {may(of, "agent", "read") && <Failing of={of} />}
         <Doubt review={review} />
-        <Warnings total={warnings} />
-        {unapproved && <p class="notice">This project requires the approval of a second person, which this draft does not have. Ask for it in the review, beside the changes.</p>}
+        <Warnings total={chosen ? problems.filter(({ severity, id }) => severity === "warning" && chosenIds.has(id ?? "")).length : problemsTotal} />
+        {unapproved && <p class="blocked">This project requires the approval of a second person, which this draft does not have. Ask for it in the review, beside the changes.</p>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} help="Why, for those who read the history. If it is empty, the message lists the changes." />
         <Override unapproved={unapproved} unsigned={unsigned} allowed={may(of, "project", "override")} reason={reason} onInput={setReason} problem={call.faults.fields["override"]} />
         <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || ended || moved !== null || ((unapproved || unsigned) && !reason.trim())}>{isRejected(review) ? "Publish anyway" : "Publish"}</Button><Button onClick={close}>Cancel</Button></p>
@@ -176,7 +178,7 @@ export function Moved({ seen, now, undone, take }: MovedProps): JSX.Element {
   const gone = now.total > now.items.length ? [] : seen.items.filter((each) => !ids.has(each.id));
   return (
     <section aria-label="What changed meanwhile">
-      <p class="notice" role="alert">Somebody has changed the draft while you looked at it. Nothing is {undone} yet.</p>
+      <p class="blocked" role="alert">Somebody has changed the draft while you looked at it. Nothing is {undone} yet.</p>
       <p>It changes now: <strong><Counts counts={now.counts} files={now.files} /></strong></p>
       <div class="preview"><ChangeList items={other} />{JSON.stringify(now.files) !== JSON.stringify(seen.files) && <Files items={now.files} />}</div>
       {gone.length > 0 && <p>No longer changed: {gone.map((each) => <code key={each.id}>{each.source ?? each.path ?? each.id} </code>)}</p>}

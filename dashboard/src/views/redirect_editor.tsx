@@ -17,6 +17,7 @@ import { place } from "../state/router.ts";
 import { undoRemoval, undoSave } from "./discard.ts";
 import { ReviewWarning } from "./draft_choice.tsx";
 import { brief } from "../state/words.ts";
+import { AlsoChangedRule } from "./shared.tsx";
 import { Namesake, useNamesake } from "./namesake.tsx";
 import { leadToChoice, Theirs, useTheirs } from "./theirs.tsx";
 import { TryLine, urlOf, wholeUrl } from "./try_line.tsx";
@@ -110,6 +111,7 @@ function Form({ of, name, item, start, show }: { of: Of; name: string; item: Red
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         {editable && may(of, "project", "read") && <ReviewWarning of={of} />}
+        {item && editable && <AlsoChangedRule of={of} kind="redirect" id={item.id} name={item.source} />}
         {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} base={item} by={by} busy={call.busy} save={() => save(held === item ? null : held)} keep={() => closeOf(name)} saveBoth={(fields) => save(held, fields)} />}
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
           <Choice label="Status" value={values.status} options={STATUSES} onChange={set("status")} problem={fields["status"]} help="302 for something temporary: browsers remember a 301." /></div>

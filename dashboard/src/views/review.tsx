@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Time, type Tone } from "../components/basics.tsx";
+import { Confirm } from "../components/confirm.tsx";
 import { Refusal, TextArea, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
@@ -21,7 +22,7 @@ const STATES: Record<string, readonly [Tone, string]> = {
   rejected: ["bad", "✕ Rejected"], outdated: ["warn", "Changed since its review"],
 };
 const SAID: Record<string, string> = { request: "asked for a review", approve: "approved", reject: "rejected", comment: "commented", push: "pushed changes" };
-const DONE: Record<Action, string> = { request: "The review is requested.", approve: "The draft is approved.", reject: "The draft is rejected.", comment: "The comment is added." };
+const DONE: Record<Action, string> = { request: "requested", approve: "approved", reject: "rejected", comment: "added" };
 
 export function ReviewBadge({ review }: { review: Review | null }): JSX.Element | null {
   if (!review) return null;
@@ -39,7 +40,7 @@ const REFUSED: Record<string, string> = {
 export const mayJudge = (review: Review | null): boolean => review?.callerVerdict === "allowed";
 
 /** Who can approve, in place of the buttons, for those who asked for it or made it. */
-export function WhoApproves({ review }: { review: Review | null }): JSX.Element | null {
+function WhoApproves({ review }: { review: Review | null }): JSX.Element | null {
   const text = REFUSED[review?.callerVerdict ?? ""];
   if (!text) return null;
   const owners = review?.suggestedReviewers.map((each) => each.displayName || each.name).join(", ");
@@ -56,13 +57,13 @@ export function WhoPublishes({ review }: { review: Review | null }): JSX.Element
 }
 
 /** Who has asked for the review that is awaited. */
-export function Asked({ review }: { review: Review | null }): JSX.Element | null {
+function Asked({ review }: { review: Review | null }): JSX.Element | null {
   if (review?.state !== "requested" || !review.requestedBy) return null;
   return <p class="quiet">A review was asked for by <bdi>{review.requestedBy.displayName || review.requestedBy.name}</bdi> <Time at={review.requestedAt} />.</p>;
 }
 
 /** What the button that asks for a review says. */
-export const askText = (review: Review | null): string => (review?.state === "requested" ? "Ask again" : "Ask for a review");
+const askText = (review: Review | null): string => (review?.state === "requested" ? "Ask again" : "Ask for a review");
 
 interface ToReviewProps {
   /** The reviews of a draft or proposal; `within` selects the part of the page that has its form. */
@@ -89,6 +90,12 @@ export const MOST_REMARKS = 100;
 /** Return a thread that was read from its end in the order of time. */
 export const inOrder = <T extends { items: readonly unknown[] }>(thread: T): T => ({ ...thread, items: [...thread.items].reverse() });
 
+/** Return whether one may comment, and ask for a review. */
+export const mayRemark = (of: Of): boolean => mayEdit(of) || may(of, "project", "review") || may(of, "project", "write");
+
+/** Return the name under which a remark is kept while it is typed. */
+export const remarkName = (of: Of, draft: string, item?: { id: string }): string => `remark ${keyOf(of)} ${draft} ${item?.id ?? ""}`;
+
 interface SayProps {
   of: Of;
   draft: string;
@@ -96,56 +103,92 @@ interface SayProps {
   review?: Review | null;
   /** A remark on one record; else on the draft. */
   item?: { kind: "redirect" | "page"; id: string };
-  /** Whether a person has just asked for it, and goes on to type. */
   opened?: boolean;
   done?: () => void;
 }
 
-/** Return whether one may comment, and ask for a review. */
-export const mayRemark = (of: Of): boolean => mayEdit(of) || may(of, "project", "review") || may(of, "project", "write");
+/** Write a remark on a draft; without an item also the verdicts that one may give. */
+export const Say = ({ draft, item, ...rest }: SayProps): JSX.Element | null => (
+  <Statement {...rest} what="draft" label={item ? "Comment on this rule" : "Your comment"} kept={remarkName(rest.of, draft, item)} judges={!item}
+    send={(said) => post(`${P}/draft/review`, { path: rest.of, query: { draft }, body: { ...said, ...(item ? { item } : {}) } })} />
+);
 
-/** Return the name under which a remark is kept while it is typed. */
-export const remarkName = (of: Of, draft: string, item?: { id: string }): string => `remark ${keyOf(of)} ${draft} ${item?.id ?? ""}`;
+interface StatementProps {
+  of: Of;
+  what: "draft" | "branch";
+  /** The commit that it is about. */
+  head: string;
+  label: string;
+  /** The name under which it is kept while it is typed. */
+  kept: string;
+  review?: Review | null;
+  /** Whether it is on all of it: then a review can be asked for, and a verdict given. */
+  judges: boolean;
+  /** Whether a person has just asked for it, and goes on to type. */
+  opened?: boolean;
+  send: (said: { action: Action; head: string; note?: string }) => Promise<unknown>;
+  done?: () => void;
+}
 
-/** Write a remark; without an item also the verdicts that one may give. */
-export function Say({ of, draft, head, review = null, item, opened = false, done }: SayProps): JSX.Element | null {
-  const [note, setNote] = useKept(remarkName(of, draft, item));
+/** Write a remark, ask for a review, or give a verdict. */
+export function Statement({ of, what, head, label, kept, review = null, judges, opened = false, send, done }: StatementProps): JSX.Element | null {
+  const [note, setNote] = useKept(kept);
+  const [isUnfounded, setUnfounded] = useState(false); // a rejection was tried without a word
+  const [isOwn, setOwn] = useState(false); // it was approved by who made it, and is asked about
   const call = useCall(["note"]);
   const [looked, setSeen] = useState(head);
   const seen = headNow(looked); // what one has done oneself needs no second look
   const box = useRef<HTMLDivElement>(null);
+  const lead = (): void => box.current?.querySelector("textarea")?.focus();
   useEffect(() => {
-    if (opened) box.current?.querySelector("textarea")?.focus();
+    if (opened) lead();
   }, [opened]);
   if (!mayRemark(of)) return null;
-  const say = (action: Action): void => call.run(async () => {
-    await post(`${P}/draft/review`, { path: of, query: { draft }, body: { action, head, ...(note ? { note } : {}), ...(item ? { item } : {}) } });
+  const tell = async (action: Action): Promise<void> => {
+    await send({ action, head, ...(note ? { note } : {}) });
     setNote("");
     tellChanged();
-    toast(DONE[action]);
+    toast(action === "comment" ? "The comment is added." : `The ${action === "request" ? "review" : what} is ${DONE[action]}.`);
     done?.();
-  });
+  };
+  const say = (action: Action): void => call.run(() => tell(action));
+  const approve = (): void => (review?.callerInvolved ? setOwn(true) : say("approve"));
+  const reject = (): void => {
+    setUnfounded(!note.trim());
+    if (note.trim()) say("reject");
+    else lead();
+  };
+  const judged = judges && mayJudge(review);
   return (
     <div class="say" ref={box}>
-      <TextArea label={item ? "Comment on this rule" : "Your comment"} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} onSend={() => !call.busy && note.trim() && say("comment")} />
+      <TextArea label={label} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"] ?? (isUnfounded && !note.trim() ? "Say in a few words what has to change, then reject it." : undefined)} onSend={() => !call.busy && note.trim() && say("comment")} />
       <Refusal text={call.faults.text} />
-      {!item && <Asked review={review} />}
+      {judges && <Asked review={review} />}
       <p class="actions">
         <Button disabled={call.busy || !note.trim()} onClick={() => say("comment")}>Comment</Button>
-        {!item && <Button disabled={call.busy} onClick={() => say("request")}>{askText(review)}</Button>}
-        {!item && mayJudge(review) && seen === head && <>
-          <Button kind={review?.state === "requested" ? "primary" : "plain"} disabled={call.busy} onClick={() => say("approve")}>✓ Approve</Button>
-          <Button kind="danger" disabled={call.busy} onClick={() => say("reject")}>✕ Reject</Button></>}
+        {judges && <Button disabled={call.busy} onClick={() => say("request")}>{askText(review)}</Button>}
+        {judged && seen === head && <>
+          <Button kind={review?.state === "requested" ? "primary" : "plain"} disabled={call.busy} onClick={approve}>✓ Approve</Button>
+          <Button kind="danger" disabled={call.busy} onClick={reject}>✕ Reject</Button></>}
       </p>
-      {!item && mayJudge(review) && seen !== head && <Unseen what="draft" see={() => setSeen(head)} />}
-      {!item && <WhoApproves review={review} />}
-      {!item && review?.state === "rejected" && mayEdit(of) && <p class="quiet">It is rejected. Change what the comments name, then ask for a review again.</p>}
+      {judged && seen !== head && <Unseen what={what} see={() => setSeen(head)} />}
+      {judges && <><Audience review={review} /><WhoApproves review={review} /></>}
+      {judged && review?.callerInvolved && <p class="quiet">This is your own {what}: to approve it is to approve your own change.</p>}
+      {judges && review?.state === "rejected" && mayEdit(of) && <p class="quiet">It is rejected. Change what the comments name, then ask for a review again.</p>}
+      {isOwn && <Confirm title={`Approve your own ${what}?`} action="Approve it all the same" work={() => tell("approve")} close={() => setOwn(false)}>
+        <p>This is your own {what}: you changed it, or asked for its review. The project allows that, and the review says that it was you.</p></Confirm>}
     </div>
   );
 }
 
+/** Who sees that a review is asked for. */
+function Audience({ review }: { review: Review | null }): JSX.Element | null {
+  if (!review || review.state === "approved") return null;
+  return <p class="quiet">{review.state === "requested" ? "It is shown" : "A request will be shown"} to <OwnerNames review={review} after=" (owners of what it changes), and to " />whoever may review this project, on their overview.</p>;
+}
+
 /** What is judged has changed under the eyes of the reviewer: no verdict is given on what nobody has looked at. */
-export function Unseen({ what, see }: { what: string; see: () => void }): JSX.Element {
+function Unseen({ what, see }: { what: string; see: () => void }): JSX.Element {
   return <p class="notice" role="status">The {what} has changed since you began to look at it. Look at what it changes now, then go on. <Button onClick={see}>I have looked</Button></p>;
 }
 
@@ -169,12 +212,14 @@ export function Remarks({ items, total = 0, more }: { items: readonly Remark[]; 
 }
 
 /** Who owns what is changed, by CODEOWNERS, and could review it. */
-export function Owners({ review }: { review: Review | null }): JSX.Element | null {
-  if (!review?.suggestedReviewers.length) return null;
-  return (
-    <p class="facts" role="group" aria-label="Code owners"><span>Owners to ask:</span>
-      {review.suggestedReviewers.map((each) => <span key={each.id}><bdi>{each.displayName === each.name ? each.name : `${each.displayName} (${each.name})`}</bdi></span>)}</p>
-  );
+function OwnerNames({ review, after = "" }: { review: Review; after?: string }): JSX.Element | null {
+  if (!review.suggestedReviewers.length) return null;
+  return <><strong role="group" aria-label="Code owners"><bdi>{review.suggestedReviewers.map((each) => (each.displayName === each.name ? each.name : `${each.displayName} (${each.name})`)).join(", ")}</bdi></strong>{after}</>;
+}
+
+/** The owners, for those who may not ask them. */
+export function Owners({ of, review }: { of: Of; review: Review | null }): JSX.Element | null {
+  return review?.suggestedReviewers.length && !mayRemark(of) ? <p class="facts"><span>Owners to ask: <OwnerNames review={review} /></span></p> : null;
 }
 
 const namesOf = (verdicts: Review["approvals"]): string =>
