@@ -1,6 +1,7 @@
 """The palette before one types: the projects that were visited last, then others; and the search of the shown project."""
 
 import re
+import secrets
 from collections.abc import Callable
 
 from playwright.sync_api import Locator, Page, expect
@@ -79,7 +80,7 @@ def test_the_redirects_of_the_shown_project_are_searched_from_the_palette(world:
     expect(page.get_by_label("Search source, target and note")).to_have_value("/alpha")
     page.goto("/dashboard/start")
     options = open_palette(page)
-    page.keyboard.type("/alpha")
+    page.keyboard.type("/nowhere")
     expect(page.get_by_text("No command, project or namespace has these words.")).to_be_visible()
     expect(options).to_have_count(0)
 
@@ -99,10 +100,11 @@ def test_what_is_done_in_a_project_is_found_from_every_page(world: World, new_pa
         text.fill(words)
 
     find("publish shop")
-    expect(options).to_have_text(["Publish the draft of shop …"])
+    expect(options.first).to_have_text("Publish the draft of shop …")
     assert violations(page) == []
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/shop/draft$"))
+    expect(page.get_by_text("No draft is open")).to_be_visible()
     for words, name, path in (
         ("add redirect", "Add a redirect to shop", "/shop\\?edit=new"),
         ("import", "Import into shop", "/shop/transfer$"),
@@ -124,3 +126,89 @@ def test_what_is_done_in_a_project_is_found_from_every_page(world: World, new_pa
     expect(
         reader.get_by_role("option").filter(has_text=re.compile("Publish the draft|Add a redirect|Import into"))
     ).to_have_count(0)
+
+
+def choose(page: Page, words: str, name: str) -> None:
+    """Find a command from the settings of one's account, where no project is shown, and run it."""
+    page.goto("/dashboard/settings")
+    page.get_by_role("heading", name="Your account").wait_for()
+    page.keyboard.press("Control+k")
+    page.get_by_label("Find a command, project").fill(words)
+    page.get_by_role("option", name=name, exact=True).click()
+
+
+def test_the_publish_of_a_draft_is_opened_from_the_palette_once(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    place.add("/b")
+    page = new_page()
+    sign_in(page, world.user("admin"))
+    visit(page, place)
+    choose(page, "publish shop", "Publish the draft of shop …")
+    dialog = page.get_by_role("dialog", name="Publish the draft")
+    expect(dialog.get_by_label("Message")).to_be_focused()
+    expect(page).to_have_url(re.compile("/shop/draft$"))
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    page.reload()
+    expect(page.get_by_role("button", name="Publish …")).to_be_enabled()
+    expect(dialog).to_have_count(0)
+
+
+def test_the_settings_that_one_may_see_are_found(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page()
+    sign_in(page, world.user("admin"))
+    for words, name, path in (
+        ("users", "Settings: Users", "/users"),
+        ("roles", "Settings: Roles", "/roles"),
+        ("tokens", "Settings: API tokens", "/tokens"),
+        ("webhooks", "Settings: Webhooks", "/webhooks"),
+        ("audit log", "Settings: Audit log", "/audit"),
+        ("namespaces", "Settings: Namespaces", "/namespaces"),
+        ("sessions", "Go to your account", ""),
+    ):
+        choose(page, words, name)
+        expect(page).to_have_url(re.compile(f"/dashboard/settings{path}$"))
+    owner = new_page()
+    sign_in(owner, world.owner(place.namespace))
+    owner.keyboard.press("Control+k")
+    owner.get_by_label("Find a command, project").fill("settings")
+    expect(owner.get_by_role("option", name="Settings: Namespaces")).to_be_visible()
+    expect(owner.get_by_role("option", name=re.compile("Users|Roles|Audit"))).to_have_count(0)
+
+
+def test_the_views_of_every_project_are_found(world: World, new_page: Opens) -> None:
+    place, other = world.place(), world.place(project=f"unvisited{secrets.token_hex(4)}")
+    page = new_page()
+    sign_in(page, world.user("admin"))
+    visit(page, place)
+    for words, name, path in (
+        ("redirects shop", "Redirects of shop", "/shop$"),
+        ("pages of shop", "Pages of shop", "/shop/pages$"),
+        ("draft shop", "Draft of shop", "/shop/draft$"),
+        ("history", "History of shop", "/shop/history$"),
+        ("tester shop", "Tester of shop", "/shop/test$"),
+        ("agents", "Agents of shop", "/shop/agents$"),
+        ("import", "Import and export of shop", "/shop/transfer$"),
+        ("settings shop", "Settings of shop", f"name={place.namespace}&project=shop$"),
+    ):
+        choose(page, words, name)
+        expect(page).to_have_url(re.compile(path))
+    choose(page, f"history {other.project}", f"History of {other.namespace} / {other.project}")
+    expect(page).to_have_url(re.compile(f"/{other.project}/history$"))
+
+
+def test_static_pages_and_publishes_of_the_last_project_are_found(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add_page("/robots.txt")
+    version = place.publish(message="The spring sale")["version"]
+    page = new_page()
+    sign_in(page, world.user("admin"))
+    visit(page, place)
+    choose(page, "robots", "Page /robots.txt of shop")
+    expect(page.get_by_role("dialog", name="Edit the page").get_by_label("Path")).to_have_value("/robots.txt")
+    for words in ("publish 2", "spring sale", version[:7]):
+        choose(page, words, "Publish 2 of shop: The spring sale")
+        expect(page).to_have_url(re.compile("/shop/history\\?version=2$"))
+        expect(page.get_by_role("link", name="The spring sale")).to_be_visible()

@@ -1,21 +1,25 @@
 // The command palette and the list of keyboard shortcuts.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { get } from "../api/client.ts";
 import { me } from "../api/session.ts";
 import { awaited, commands, followers, KEYS_IN_PLACE, open, setSingleKeys, singleKeys, type Command } from "../state/commands.ts";
 import { can } from "../state/grants.ts";
 import { useLoad } from "../state/load.ts";
 import { readOverview, type Overview } from "../state/overview.ts";
 import { preview } from "../state/preview.ts";
-import { may, ofView, projectPath, viewPath, type Of } from "../state/project.ts";
+import { may, ofView, P, projectPath, viewPath, type Of } from "../state/project.ts";
+import { settingsTabs } from "../state/settings_tabs.ts";
 import { visited, type Visit } from "../state/visited.ts";
-import { count } from "../state/words.ts";
+import { brief, count } from "../state/words.ts";
 import { go, place } from "../state/router.ts";
+import { PROJECT_TABS, settingsPath, tabsOf } from "../views/view.ts";
 import { Dialog } from "./dialog.tsx";
 import { Check } from "./form.tsx";
 
 const MOST_SHOWN = 20; // projects
 const MOST_FIRST = 5; // of them before one types
+const MOST_WITHIN = 5; // static pages, and publishes, of one project
 const PAUSE = 150; // ms in typing, before the service is asked
 
 const close = (): void => void (open.value = "");
@@ -33,9 +37,6 @@ function Awaited(): JSX.Element {
     </div>
   );
 }
-
-/** Return what the service is to find: without the word that stands before the name of each namespace. */
-const askedOf = (words: readonly string[]): string => words.filter((word) => word !== "namespace").join(" ");
 
 /** Return a text once it has not changed for a moment. */
 function useSettled(text: string): string {
@@ -70,20 +71,59 @@ function searchOf(text: string): readonly Command[] {
 
 /** What one may do in a project: with the grant that it needs, and where it is done. */
 const ACTIONS = [
-  ["Publish the draft of", " …", "project", "publish", "draft", {}], ["Add a redirect to", "", "redirect", "write", "", { edit: "new" }],
+  ["Publish the draft of", " …", "project", "publish", "draft", { publish: "1" }], ["Add a redirect to", "", "redirect", "write", "", { edit: "new" }],
   ["Import into", "", "redirect", "write", "transfer", {}], ["Test URLs in", "", "redirect", "read", "test", {}],
 ] as const;
 
-/** Return the actions, in the shown and the last visited projects, that have one of these words beside those of the project's name. */
-function actionsOf(words: readonly string[]): readonly Command[] {
-  const shown = shownProject();
-  const all = [...(shown ? [shown] : []), ...visited().map(({ namespace, name }): Of => ({ namespace, project: name }))];
-  const projects = all.filter(({ namespace, project }, at) => all.findIndex((each) => each.namespace === namespace && each.project === project) === at);
-  return projects.flatMap((of) => {
-    const name = projects.some((each) => each !== of && each.project === of.project) ? `${of.namespace} / ${of.project}` : of.project;
-    return ACTIONS.filter(([verb, , resource, action]) => may(of, resource, action) && words.some((word) => verb.toLowerCase().includes(word)))
-      .map(([verb, end, , , view, query]) => ({ name: `${verb} ${name}${end}`, run: () => go(viewPath(of, view, query)) }));
-  });
+/** The words that say what is wanted of a project, and not its name. */
+const KINDS = [...ACTIONS.map(([verb]) => verb), ...PROJECT_TABS.map(([, name]) => name), "Namespace", "Settings"].join(" ").toLowerCase().split(" ");
+const isKind = (word: string): boolean => KINDS.some((each) => (word.length > 2 ? each.startsWith(word) : each === word));
+
+/** Return the words that the service is to find: those of names, unless there is no other one. */
+function askedOf(words: readonly string[]): string {
+  const names = words.filter((word) => !isKind(word));
+  return (names.length ? names : words.filter((word) => word !== "namespace")).join(" ");
+}
+
+const isSame = (a: Of, b: Of): boolean => a.namespace === b.namespace && a.project === b.project;
+
+/** Return projects, each once. */
+const unique = (all: readonly Of[]): readonly Of[] => all.filter((of, at) => all.findIndex((other) => isSame(of, other)) === at);
+
+/** Return the shown project, and those that were visited last. */
+const knownProjects = (): readonly Of[] => unique([shownProject(), ...visited().map(({ namespace, name }): Of => ({ namespace, project: name }))].filter((of) => of !== null));
+
+/** Return the name of a project among others. */
+const nameIn = (projects: readonly Of[], of: Of): string => (projects.some((other) => other.project === of.project && !isSame(other, of)) ? `${of.namespace} / ${of.project}` : of.project);
+
+/** Return the actions and the views of a project that have one of these words beside those of its name. */
+function stepsIn(of: Of, name: string, words: readonly string[]): readonly Command[] {
+  const has = (text: string): boolean => words.some((word) => (word.length > 1 || words.length > 1) && ` ${text.toLowerCase()}`.includes(` ${word}`));
+  const actions = ACTIONS.filter(([, , resource, action]) => may(of, resource, action)).map(([verb, end, , , view, query]) => [verb, `${verb} ${name}${end}`, viewPath(of, view, query)] as const);
+  const views = tabsOf(of).map(([part, text]) => [text, `${text} of ${name}`, viewPath(of, part)] as const);
+  const settings = may(of, "project", "write") ? [["Settings", `Settings of ${name}`, settingsPath(of)] as const] : [];
+  return [...actions, ...views, ...settings].filter(([text]) => has(text)).map(([, text, href]) => ({ name: text, run: () => go(href) }));
+}
+
+/** Return the steps to the settings that one may see. */
+const settings = (): readonly Command[] => settingsTabs().map(({ href, text }) => ({ name: `Settings: ${text}`, run: () => go(href) }));
+
+/** Find the static pages and the publishes of a project that have these words: pages by their paths, publishes by number, version, message and person. */
+async function readWithin(of: Of, words: readonly string[], signal: AbortSignal): Promise<readonly Command[]> {
+  const tabs = new Set(tabsOf(of).map(([part]) => part));
+  const name = nameIn(knownProjects(), of);
+  const rest = words.filter((word) => !["page", "publish", "of", of.project].includes(word));
+  const q = rest.join(" ");
+  if (!q) return [];
+  const [pages, publishes] = await Promise.all([
+    tabs.has("pages") ? get(`${P}/draft/pages`, { path: of, query: { q, limit: MOST_SHOWN }, signal }) : null,
+    tabs.has("history") ? get(`${P}/history`, { path: of, query: { q, limit: MOST_WITHIN }, signal }) : null,
+  ]);
+  const found = (pages?.items ?? []).filter(({ path }) => rest.every((word) => path.toLowerCase().includes(word))).slice(0, MOST_WITHIN);
+  return [
+    ...found.map(({ id, path }) => ({ name: `Page ${brief(path)} of ${name}`, run: () => go(viewPath(of, "pages", { edit: id })) })),
+    ...(publishes?.items ?? []).map(({ publishNumber, message }) => ({ name: `Publish ${publishNumber} of ${name}: ${brief(message.split("\n")[0] ?? "")}`, run: () => go(viewPath(of, "history", { version: String(publishNumber) })) })),
+  ];
 }
 
 /** Return the steps to what was found, by name. */
@@ -94,6 +134,9 @@ function placesOf({ items, namespaces }: Overview): readonly Command[] {
   ];
 }
 
+/** Return the projects that were found, without those that are known. */
+const others = ({ items }: Overview, known: readonly Of[]): readonly Of[] => unique(items.map(({ namespace, name }): Of => ({ namespace, project: name }))).filter((of) => !known.some((other) => isSame(of, other)));
+
 function Chooser(): JSX.Element {
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
@@ -102,12 +145,23 @@ function Chooser(): JSX.Element {
   const asked = useSettled(wanted);
   const places = useLoad(asked, async (signal) => (asked ? readOverview(MOST_SHOWN, 0, signal, asked) : null));
   const first = useLoad("first", (signal) => readOverview(MOST_FIRST + 1, 0, signal));
+  const typed = words.join(" ");
   const isFound = asked === wanted && !places.busy;
-  const fits = (each: Command): boolean => words.every((word) => each.name.toLowerCase().replace(" / ", "/").includes(word));
+  const fits = (each: Command): boolean => words.every((word) => `${each.name.toLowerCase().replace(" / ", "/")} ${each.words ?? ""}`.includes(word));
+  const known = knownProjects();
+  const [within] = known;
+  const settled = useSettled(typed);
+  const inside = useLoad(`${settled} within`, async (signal) => (settled && within ? readWithin(within, settled.split(" "), signal) : []));
+  const isRead = settled === typed && !inside.busy;
   // Until the answer for what is typed is there, what fits it in the last answer.
   const found = words.length === 0 ? [...firstPlaces(first.data), ...commands()]
-    : [...commands().filter(fits), ...actionsOf(words).filter(fits), ...(wanted && places.data ? placesOf(places.data).filter(fits) : []), ...searchOf(text.trim())];
-  const more = wanted && isFound && places.data ? places.data.total - places.data.items.length : 0;
+    : [
+      ...[...commands(), ...settings(), ...known.flatMap((of) => stepsIn(of, nameIn(known, of), words))].filter(fits),
+      ...(wanted && places.data ? [...placesOf(places.data), ...others(places.data, known).flatMap((of) => stepsIn(of, `${of.namespace} / ${of.project}`, words))].filter(fits) : []),
+      ...searchOf(text.trim()),
+      ...(isRead ? inside.data ?? [] : []),
+    ];
+  const more = wanted === typed && isFound && places.data ? places.data.total - places.data.items.length : 0;
   const at = Math.min(chosen, Math.max(0, found.length - 1));
   const run = (command: Command | undefined): void => {
     if (!command) return;
@@ -137,7 +191,7 @@ function Chooser(): JSX.Element {
         ))}
       </ul>
       {more > 0 && <p class="quiet">and {count(more)} more projects: type more of the name</p>}
-      {!found.length && isFound && <p class="quiet">{places.error ? `No command has these words. The projects cannot be read: ${places.error.message}` : "No command, project or namespace has these words."}</p>}
+      {!found.length && isFound && isRead && <p class="quiet">{places.error ? `No command has these words. The projects cannot be read: ${places.error.message}` : "No command, project or namespace has these words."}</p>}
     </Dialog>
   );
 }

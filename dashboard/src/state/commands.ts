@@ -6,6 +6,8 @@ import { ACCOUNT, firstSettings } from "./settings_tabs.ts";
 
 export interface Command {
   name: string;
+  /** Other words by which it is found, in lower case. */
+  words?: string;
   /** One key, or two with a space between, pressed one after the other: "g o". */
   keys?: string;
   run: () => void;
@@ -22,7 +24,7 @@ const added = signal<readonly Command[]>([]);
 const GLOBAL: readonly Command[] = [
   { name: "Go to the overview", keys: "g o", run: () => go("/") },
   { name: "Go to the settings", keys: "g s", run: () => go(firstSettings()) },
-  { name: "Go to your account", run: () => go(ACCOUNT) },
+  { name: "Go to your account", words: "settings sessions password personal tokens theme", run: () => go(ACCOUNT) },
   { name: "Search in this view", keys: "/", run: () => document.querySelector<HTMLElement>("[data-search]")?.focus() },
   { name: "Open the command palette", keys: "Ctrl+K", run: () => (open.value = "palette") },
   { name: "List the keyboard shortcuts", keys: "?", run: () => (open.value = "shortcuts") },

@@ -78,8 +78,8 @@ export const isAboutDraft = (of: Of) => (event: LiveEvent): boolean =>
   isAboutDrafts(of)(event) && (event.type !== "draft.changed" || event.draft === (of.draft ?? "main"));
 
 /** Change the address without leaving its page of the table. */
-export function keepPage(changes: Record<string, string>): void {
-  ask({ page: place.value.query.get("page") ?? "", ...changes });
+export function keepPage(changes: Record<string, string>, replace = false): void {
+  ask({ page: place.value.query.get("page") ?? "", ...changes }, replace);
 }
 
 /** The header by which a change is refused if someone else has changed the record meanwhile. */

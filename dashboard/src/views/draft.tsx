@@ -51,6 +51,10 @@ function Body({ of }: { of: Of }): JSX.Element {
   const thread = useLoad(`${key} ${most}`, async (signal) => inOrder(await get(`${P}/draft/review`, { path: of, query: { draft, newest: true, limit: most }, signal })), isAboutDraft(of));
   // Here, since the dialog stays while the draft that it published has ended.
   const [publishing, setPublishing] = useState<Wanted | null>(null);
+  const isNothing = diff.data?.head === null;
+  useEffect(() => {
+    if (isNothing && asksToPublish()) keepPage({ publish: "" }, true);
+  }, [isNothing]);
   const error = state.error ?? diff.error ?? effects.error;
   const failure = error && <Failure error={error} retry={() => { state.reload(); diff.reload(); effects.reload(); }} />;
   const late = useLate(diff.data !== null, (diff.data?.total ?? 0) > MANY ? 0 : PATIENCE);
@@ -118,6 +122,9 @@ function countsOf(changes: Iterable<Change>): Diff["counts"] {
   for (const { kind, change } of changes) counts[kind === "page" ? "pages" : "redirects"][change]++;
   return counts;
 }
+
+/** Whether the address asks for the dialog, as the palette does; it is opened once. */
+const asksToPublish = (): boolean => place.value.query.get("publish") !== null;
 
 const FEW = 5; // changes, among which nobody searches
 const MOST_CHOSEN = 10_000; // changes, which a call names one by one
@@ -190,6 +197,12 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
   const torn = chosen.size ? 0 : conflicts.length;
   const blocked = !state || torn > 0 || errors.length > 0;
   const begin = (): void => publish({ seen: subjectOf(head, state, diff), ids: [...chosen.keys()], chosen: chosen.size ? countsOf(chosen.values()) : null });
+  const asked = asksToPublish();
+  useEffect(() => {
+    if (!asked || state?.head !== head) return; // its check says whether it can be published
+    keepPage({ publish: "" }, true);
+    if (publishes && !blocked) begin();
+  }, [asked, state, head]);
   useCommands(`draft ${String(publishes && !blocked)} ${String(unapproved)} ${head} ${choosable.map(({ id }) => id).join()} ${[...chosen.keys()].join()}`, () => [
     ...(publishes && !blocked ? [{ name: "Publish the draft", keys: "p", run: begin }] : []),
     ...(choosable.length ? [{ name: isAllShown ? "Choose none of the changes on this page" : "Choose all changes on this page", keys: "a", run: choosePage }] : []),

@@ -15,15 +15,10 @@ import { noteVisit } from "../state/visited.ts";
 import { plural } from "../state/words.ts";
 import { DraftChoice } from "./draft_choice.tsx";
 import { readChangesAhead, readRedirectsAhead } from "./draft_lists.ts";
-import { NEEDED, PROJECT_TABS, type FrameProps } from "./view.ts";
+import { PROJECT_TABS, settingsPath, tabsOf, type FrameProps } from "./view.ts";
 
 /** The views that show a draft, and so have a list to choose one of. */
 const OF_DRAFTS = new Set(["", "pages", "draft", "test", "transfer"]);
-
-const NOT_IN_PREVIEW = new Set(["draft", "proposals"]);
-
-/** Whether one may read what a tab shows. */
-const isOpen = (of: Of, part: string): boolean => (NEEDED[part] ?? []).every((needed) => needed.some(([resource, action]) => may(of, resource, action)));
 
 export default function ProjectPage({ params, children }: FrameProps): JSX.Element {
   const of = ofView(params);
@@ -41,7 +36,7 @@ export default function ProjectPage({ params, children }: FrameProps): JSX.Eleme
     if (isGone || title !== undefined) noteVisit(namespace, project, isGone ? null : title ?? "");
   }, [namespace, project, title, isGone]);
   const base = projectPath(namespace, project);
-  const tabs = PROJECT_TABS.filter(([part]) => !(preview.value && NOT_IN_PREVIEW.has(part)) && isOpen(of, part)).map(([part, text]) => {
+  const tabs = tabsOf(of).map(([part, text]) => {
     const href = part ? `${base}/${part}` : base;
     const ahead = { "": () => readRedirectsAhead(of), draft: () => readChangesAhead(of) }[part];
     return { href: viewPath(of, part), text, current: place.value.path === href, ahead };
@@ -68,7 +63,7 @@ export default function ProjectPage({ params, children }: FrameProps): JSX.Eleme
             <span>{plural(found.data.redirects, "redirect")}, {plural(found.data.pages, "page")}</span>
             {found.data.draft && !showsDraft && <Badge tone="warn">Draft open</Badge>}
             {found.data.review === "required" && !showsDraft && <Badge>Review required</Badge>}
-            {may(path, "project", "write") && <a href={`/dashboard/settings/namespaces?${new URLSearchParams({ name: namespace, project }).toString()}`}>Project settings</a>}
+            {may(path, "project", "write") && <a href={settingsPath(path)}>Project settings</a>}
           </>}
         </p>
         </div>
