@@ -67,7 +67,6 @@ export function AnswerOf({ result, place }: { result: Result | undefined; place?
       {(chain.hops.length > 1 || chain.loop) && (
         <ol class="chain" aria-label="The chain">
           {chain.hops.map((hop, index) => <li key={index}><code>{hop.url}</code> <span aria-hidden="true">→</span> {hop.status ?? "no rule"} {hop.location && <code>{hop.location}</code>}</li>)}
-          {chain.loop && <li><Badge tone="bad">It never ends</Badge></li>}
         </ol>
       )}
       {candidates.length > 0 && (

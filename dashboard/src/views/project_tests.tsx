@@ -52,6 +52,13 @@ export async function keepTests(of: Of, wanted: readonly Wanted[]): Promise<{ ad
   return { added, replaced, failed: now.tests.filter((each) => each.problem && byUrl.has(each.url)).length };
 }
 
+/** Return why a test fails, without what is beside it: its URL, and what it expects. */
+function reasonOf({ url, status, location, problem }: Test): string {
+  const text = problem ?? "";
+  const said = [`${url} should get ${status}, but `, `${url} should go to ${location ?? ""}, but `].find((each) => text.startsWith(each)) ?? "";
+  return said ? `It ${text.slice(said.length)}` : text;
+}
+
 /** The address of the tests that fail. */
 export const failingPath = (of: Of): string => viewPath(of, "test", { failing: "all" });
 
@@ -105,7 +112,7 @@ export function ProjectTests({ of, draft }: { of: Of; draft: string }): JSX.Elem
               {each.problem && <a class="button plain small" href={viewPath(of, "test", { at: "draft", url: each.url })} aria-label={`Show what ${each.url} gets`}>Show</a>}
               {each.problem && writes && <button type="button" class="button plain small" aria-label={`Take the new answer of ${each.url}`} disabled={call.busy} onClick={() => take(each)}>Take the new answer</button>}
               {writes && <button type="button" class="button plain small" aria-label={`Remove the test of ${each.url}`} disabled={call.busy} onClick={() => drop(each)}>Remove</button>}</span></header>
-            {each.problem && <p><Badge tone="bad">✕ Fails</Badge> {each.problem}</p>}
+            {each.problem && <p><Badge tone="bad">✕ Fails</Badge> {reasonOf(each)}</p>}
           </li>
         )}
       </Paged>
