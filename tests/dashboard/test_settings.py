@@ -883,3 +883,81 @@ def test_what_one_may_not_do_is_not_offered(world: World, new_page: Opens) -> No
     expect(page.locator(".change")).to_have_count(1)
     for name in ("Publish …", "Discard all …"):
         expect(page.get_by_role("button", name=name)).to_have_count(0)
+
+
+def test_a_saved_description_is_nothing_that_is_not_saved(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/settings/namespaces?name={place.namespace}")
+    form = page.get_by_role("dialog", name=f"Namespace {place.namespace}")
+    save = form.get_by_role("button", name="Save the description")
+    form.get_by_label("Description").fill("The shops")
+    save.click()
+    expect(save).to_be_disabled()
+    expect(form.get_by_label("Description")).to_have_value("The shops")
+    page.keyboard.press("Escape")
+    expect(form).to_have_count(0)
+
+
+def test_what_is_wrong_in_a_closed_part_of_a_form_is_opened(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page(refused=4)
+    sign_in(page, world.user("admin"), f"/dashboard/settings/namespaces?name={place.namespace}&upstream=edit")
+    form = page.get_by_role("dialog", name=f"Upstream of {place.namespace}")
+    form.get_by_label("URL", exact=True).fill("https://git.example/shop.git")
+    form.get_by_text("Syncs", exact=True).click()
+    form.get_by_label("Seconds between two syncs").fill("often")
+    form.get_by_text("Syncs", exact=True).click()
+    expect(form.get_by_label("Seconds between two syncs")).to_be_hidden()
+    form.get_by_role("button", name="Save the upstream").click()
+    expect(form.get_by_label("Seconds between two syncs")).to_be_focused()
+    expect(form.locator(".field .problem")).to_be_in_viewport()
+
+
+def test_why_a_long_form_is_refused_is_brought_into_view(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page(refused=503, viewport={"width": 800, "height": 500})
+    sign_in(page, world.user("admin"), f"/dashboard/settings/namespaces?name={place.namespace}")
+    form = page.get_by_role("dialog", name=f"Namespace {place.namespace}")
+    form.get_by_label("To archive it").fill(place.namespace)
+    answer = {"error": "overloaded", "message": "Too busy. Try again."}
+    page.route(
+        re.compile("confirm="),
+        lambda route: route.fulfill(status=503, json=answer) if route.request.method == "DELETE" else route.continue_(),
+    )
+    form.get_by_role("button", name="Archive the namespace").click()
+    expect(form.get_by_text("Too busy. Try again.")).to_be_in_viewport()
+    expect(form.get_by_label("To archive it")).to_have_value(place.namespace)
+
+
+def test_who_may_only_read_users_is_offered_no_fields(world: World, new_page: Opens) -> None:
+    grants = [{"namespace": "*", "project": "*", "resource": "user", "action": "read"}]
+    world.person("admin").ask("POST", "/api/roles", 201, json={"name": "user-reader", "grants": grants})
+    reader, shown = world.user("user-reader"), world.user("viewer")
+    page = new_page(refused=403)
+    sign_in(page, reader, f"/dashboard/settings/users?q={shown}")
+    page.locator("tbody").get_by_role("link", name=shown).click()
+    form = page.get_by_role("dialog", name=f"User {shown}")
+    expect(form.get_by_text("viewer")).to_be_visible()
+    expect(form.get_by_role("textbox")).to_have_count(0)
+    expect(form.get_by_role("checkbox")).to_have_count(0)
+
+
+def test_a_secret_of_a_webhook_is_replaced_only_after_a_question(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.root.ask("POST", f"{place.space}/webhooks", 201, json={"url": "https://hooks.example.org/first"})
+    page = new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    sign_in(page, world.user("admin"), f"/dashboard/settings/webhooks?namespace={place.namespace}")
+    page.get_by_role("button", name="New secret …").click()
+    dialog = page.get_by_role("dialog", name="Make a new secret?")
+    expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
+    expect(dialog).to_contain_text("https://hooks.example.org/first")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+    assert not [url for url in asked if "rotate" in url]
+    page.get_by_role("button", name="New secret …").click()
+    dialog.get_by_role("button", name="Make the secret").click()
+    expect(page.get_by_role("dialog", name="The secret that signs the messages").locator("code")).to_be_visible()
+    assert violations(page) == []

@@ -149,8 +149,11 @@ export function useCall(known: readonly string[] = []): Call {
 
 /** Why a call was refused, or what is still waited for. */
 export function Refusal({ text, still = "" }: { text: string; still?: string }): JSX.Element | null {
+  const box = useRef<HTMLDivElement>(null);
+  // It may be above a long form whose button is at the end.
+  useLayoutEffect(() => box.current?.scrollIntoView({ block: "nearest" }), [text]);
   if (still) return <p class="notice" role="status">Still waiting: {still} …</p>;
-  return text ? <div class="failure" role="alert"><p>{text}</p></div> : null;
+  return text ? <div class="failure" role="alert" ref={box}><p>{text}</p></div> : null;
 }
 
 interface Question {

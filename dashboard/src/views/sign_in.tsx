@@ -32,10 +32,10 @@ export function SignInDialog(): JSX.Element {
       {other.value
         ? <><p role="alert"><bdi>{other.value}</bdi> has signed in. This page and what was typed here are of {name}: it is covered, and nothing of it is sent, until {name} signs in again.</p>
           <Drop key="other" action={<>Go on as <bdi>{other.value}</bdi></>} run={leaveToOther} /></>
-        : signedOut.value ? <><p role="alert">You have signed out in another tab. What you typed here is not saved: it is kept, and covered until {name} signs in again.</p>
-          <Drop key="own" action="Drop what was typed" run={drop} /></>
+        : signedOut.value ? <p role="alert">You have signed out in another tab. What you typed here is not saved: it is kept, and covered until {name} signs in again.</p>
         : <p>Your session has ended. The page and what you typed are kept, and covered until {name} signs in again.</p>}
       <Form key={other.value} username={me.value?.username ?? ""} over />
+      {!other.value && signedOut.value && <Drop key="own" action="Drop what was typed" run={drop} />}
     </Dialog>
   );
 }

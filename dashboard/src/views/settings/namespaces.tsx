@@ -49,7 +49,7 @@ export default function Namespaces(): JSX.Element {
       </ul>
       <More list={found.data} more={() => setMost(most + MANY)} />
       {all && (found.data ?? found.error) && <Archived done={found.reload} />}
-      {edit === "new" && <NewNamespace done={found.reload} />}
+      {edit === "new" && all && <NewNamespace done={found.reload} />}
       {name && project && <ProjectSettings key={`${name}/${project}`} namespace={name} project={project} />}
       {name && !project && upstream === "edit" && <UpstreamForm key={name} namespace={name} />}
       {name && !project && upstream !== "edit" && <OneNamespace key={name} name={name} done={found.reload} />}
@@ -95,6 +95,7 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
   const [description, setDescription] = useState<string | null>(null);
   const [confirmed, setConfirmed] = useState("");
   const call = useCall(["name", "title", "description"]);
+  const redescribed = description !== null && description !== found.data?.description;
   const writes = can(me.value, "namespace", "write", name);
   const clone = `${location.origin}/git/${name}.git`;
   const add = (event: SubmitEvent): void => {
@@ -110,7 +111,10 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
     });
   };
   const describe = (): void => call.run(async () => {
-    await patch("/api/namespace/{namespace}", { path, body: { description: description ?? "" } });
+    const now = description ?? "";
+    await patch("/api/namespace/{namespace}", { path, body: { description: now } });
+    found.show((held) => ({ ...held, description: now }));
+    setDescription(null);
     found.reload();
     done();
     toast("The description is saved.");
@@ -128,7 +132,7 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
     if (known && projects.data?.total === 0) adding.current?.querySelector("input")?.focus(); // without a project, one is what comes next
   }, [known]);
   return (
-    <FormDialog title={`Namespace ${name}`} dirty={project + title !== "" || description !== null} onClose={close} class="wide">
+    <FormDialog title={`Namespace ${name}`} dirty={project + title !== "" || redescribed} onClose={close} class="wide">
       {!known ? <Reading>Reading the namespace</Reading> : <div class="form">
         <Refusal text={call.faults.text} />
         {found.error && <Failure error={found.error} retry={found.reload} />}
@@ -138,7 +142,7 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
         <Upstream name={name} found={upstream} /></Part>
         {writes && found.data && <Part title="Description">
           <Field label="Description" name="description" value={description ?? found.data.description} onInput={setDescription} problem={call.faults.fields["description"]} />
-          <p class="actions"><Button disabled={call.busy || description === null} onClick={describe}>Save the description</Button></p></Part>}
+          <p class="actions"><Button disabled={call.busy || !redescribed} onClick={describe}>Save the description</Button></p></Part>}
         <Part title="Projects">
         {projects.error && <Failure error={projects.error} retry={projects.reload} />}
         {projects.data?.total === 0 && <p class="quiet">None yet.</p>}

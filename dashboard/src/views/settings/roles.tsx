@@ -44,7 +44,7 @@ export default function Roles(): JSX.Element {
           </li>
         ))}
       </ul>
-      {(edit === "+" || role) && <Form key={edit} role={role ?? null} editable={writes && !role?.builtIn} done={found.reload} />}
+      {((edit === "+" && writes) || role) && <Form key={edit} role={role ?? null} editable={writes && !role?.builtIn} done={found.reload} />}
     </SettingsPage>
   );
 }

@@ -67,6 +67,7 @@ function Form({ namespace, before }: { namespace: string; before: Upstream | nul
     <Field label={label} name={name} value={values[name]} autocomplete={more.type ? "new-password" : "off"} onInput={(value) => set({ [name]: value })} problem={fields[name]} {...more} />;
   const choice = (name: Texts, label: string, options: readonly (readonly [string, string])[]): JSX.Element =>
     <Choice label={label} value={values[name]} options={options} onChange={(value) => set({ [name]: value })} problem={fields[name]} />;
+  const isWrong = (...names: (typeof NAMES)[number][]): boolean => names.some((name) => fields[name]); // what is wrong is seen
   const stays = (held: boolean | undefined): { type: "password"; help?: string } => ({ type: "password", ...(held ? { help: "Empty: it stays, unless the URL changes." } : {}) });
   const save = (): void => call.run(() => saveOver(async () => {
     // It is replaced as a whole: what someone else has changed meanwhile stays, or is shown first.
@@ -103,14 +104,14 @@ function Form({ namespace, before }: { namespace: string; before: Upstream | nul
         {choice("mode", "Mode", [["source", "source: the upstream is the truth, and a publish is a push to it"], ["mirror", "mirror: this service is the only writer, and the upstream receives"]])}
         <div class="two">{text("branch", "Branch", { required: true, help: "It is release here." })}{text("path", "Folder", { help: "Empty: the whole repository." })}
           {text("username", "User name")}{text("password", "Password or token", stays(before?.hasPassword))}</div>
-        <details><summary>SSH</summary><div class="form">
+        <details open={isWrong("sshKey", "knownHosts")}><summary>SSH</summary><div class="form">
           <TextArea label="Private key" mono value={values.sshKey} onInput={(sshKey) => set({ sshKey })} problem={fields["sshKey"]} help={before?.hasSshKey ? "Empty: it stays, unless the URL changes." : undefined} />
           <TextArea label="Known hosts" mono value={values.knownHosts} onInput={(knownHosts) => set({ knownHosts })} problem={fields["knownHosts"]} help="Lines of known_hosts, which you compared." /></div></details>
-        <details><summary>Git host</summary><div class="two">
+        <details open={isWrong("host", "hostUrl", "hostToken", "hookSecret")}><summary>Git host</summary><div class="two">
           {choice("host", "Host", [["", "by the URL"], ["github", "GitHub"], ["gitlab", "GitLab"], ["gitea", "Gitea"], ["forgejo", "Forgejo"], ["none", "none"]])}
           {text("hostUrl", "Address of the host", { help: "Where it does not follow from the URL." })}
           {text("hostToken", "Token for its API", stays(before?.hasHostToken))}{text("hookSecret", "Secret of its webhook", { ...stays(before?.hasHookSecret) })}</div></details>
-        <details><summary>Syncs</summary><div class="two">
+        <details open={isWrong("poll", "drafts", "publish", "proposals")}><summary>Syncs</summary><div class="two">
           {text("poll", "Seconds between two syncs")}{choice("drafts", "Drafts", [["local", "on this service alone"], ["push", "also pushed, as branches"]])}
           {values.mode === "source" && <>{choice("publish", "A publish", [["push", "is a push to the branch"], ["pull-request", "opens a pull request"]])}
             {choice("proposals", "Proposals", [["branches", "are the other branches"], ["pull-requests", "are the pull requests"], ["none", "none"]])}

@@ -13,7 +13,7 @@ import { can } from "../../state/grants.ts";
 import { useLoad, type Loaded } from "../../state/load.ts";
 import { changedOf, mergeList } from "../../state/meanwhile.ts";
 import { keepPage } from "../../state/project.ts";
-import { place } from "../../state/router.ts";
+import { place, withQuery } from "../../state/router.ts";
 import { SettingsPage } from "./settings_page.tsx";
 
 type User = components["schemas"]["user.schema"];
@@ -47,7 +47,7 @@ export default function Users(): JSX.Element {
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {other && one.error && <Failure error={one.error} retry={one.reload} />}
       {found.data && (found.data.total ? <><Table label="Users" columns={COLUMNS} items={found.data.items} id={(each) => String(each.id)} busy={found.busy} /><Pages total={found.data.total} /></>
-        : <Empty title="No user fits" />)}
+        : <Empty title="No user fits"><p>Change the search, or <a href={withQuery(place.value, { q: "" })}>show all users</a>.</p></Empty>)}
       {(found.data ?? found.error) && <OpenId />}
       {edit === "new" && writes && known && <Form key="new" user={null} roles={roles} done={found.reload} />}
       {user && known && <Form key={edit} user={user} roles={roles} done={found.reload} />}
@@ -101,7 +101,9 @@ function Form({ user, roles, done }: FormProps): JSX.Element {
   const writes = can(me.value, "user", "write");
   return (
     <><FormDialog title={user ? `User ${user.username}` : "Add a user"} dirty={touched} onClose={close} class="wide">
-      <form class="form" onSubmit={submit}>
+      {!writes && <><p class="facts"><strong><bdi>{user?.firstname} {user?.lastname}</bdi></strong>{held.map((each) => <Badge key={each} tone="info">{each}</Badge>)}</p>
+        {user?.active === false && <p>They may not sign in.</p>}</>}
+      {writes && <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         {!user && <Field label="User name" name="username" required value={values.username} onInput={(username) => set({ username })} problem={fields["username"]} autocomplete="off" />}
         <Field label={user ? "New password" : "Password"} name="password" type="password" autocomplete="new-password" required={!user} value={values.password} onInput={(password) => set({ password })} problem={fields["password"]} help={user ? "Empty: it stays." : "At least 8 characters. The person can change it in the settings."} />
@@ -113,9 +115,9 @@ function Form({ user, roles, done }: FormProps): JSX.Element {
           <li key={name}><Check label={name} help={descriptions.get(name)} checked={held.includes(name)} onChange={(on) => setHeld(on ? [...held, name] : held.filter((each) => each !== name))} /></li>
         ))}</ul>{held.length === 0 && <p class="help">Without a role, this person sees no project.</p>}{fields["roles"] && <p class="problem" role="alert">{fields["roles"]}</p>}</fieldset>
         {user && <Check label="May sign in" checked={values.active} onChange={(active) => set({ active })} />}
-        {writes && <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || (user !== null && !touched)}>{user ? "Save" : "Add the user"}</Button>
-          {user && <Button kind="danger" disabled={call.busy} onClick={() => setAsked(true)}>Remove the account</Button>}</p>}
-      </form>
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || (user !== null && !touched)}>{user ? "Save" : "Add the user"}</Button>
+          {user && <Button kind="danger" disabled={call.busy} onClick={() => setAsked(true)}>Remove the account</Button>}</p>
+      </form>}
       {user && <div class="ending"><Identity id={String(user.id)} writes={writes} /><UserSessions id={String(user.id)} /></div>}
     </FormDialog>
     {asked && user && <Confirm title={`Remove the account ${user.username}?`} action="Remove the account" work={drop} close={() => setAsked(false)}>

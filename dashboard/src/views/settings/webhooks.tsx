@@ -47,7 +47,8 @@ function List({ namespace }: { namespace: string }): JSX.Element {
   const path = { namespace };
   const found = useLoad(namespace, (signal) => get("/api/namespace/{namespace}/webhooks", { path, query: { limit: ALL_ITEMS }, signal }));
   const [secret, setSecret] = useState("");
-  const [asked, setAsked] = useState<Hook | null>(null);
+  const [asked, setAsked] = useState<{ what: "rotate" | "remove"; hook: Hook } | null>(null);
+  const end = (): void => setAsked(null);
   const [sent, setSent] = useState(0); // the deliveries that are shown are read again
   const call = useCall();
   const writes = can(me.value, "namespace", "write", namespace);
@@ -63,7 +64,7 @@ function List({ namespace }: { namespace: string }): JSX.Element {
     await post(`${HOOK}/ping`, { path: at(hook) });
     setSent(sent + 1);
   }, "A ping is sent. Its answer is among the deliveries.");
-  const rotate = (hook: Hook): void => call.run(async () => setSecret((await post(`${HOOK}/rotate`, { path: at(hook) })).secret));
+  const rotate = async (hook: Hook): Promise<void> => setSecret((await post(`${HOOK}/rotate`, { path: at(hook) })).secret);
   const drop = async (hook: Hook): Promise<void> => {
     await remove(HOOK, { path: at(hook) });
     found.reload();
@@ -89,14 +90,16 @@ function List({ namespace }: { namespace: string }): JSX.Element {
             <Button disabled={call.busy} onClick={() => ask({ edit: String(hook.id) })}>Edit</Button>
             <Button disabled={call.busy} onClick={() => ping(hook)}>Ping</Button>
             <Button disabled={call.busy} onClick={() => act(() => patch(HOOK, { path: at(hook), body: { active: !hook.active } }), hook.active ? "The webhook is stopped." : "The webhook is active.")}>{hook.active ? "Stop" : "Start"}</Button>
-            <Button disabled={call.busy} onClick={() => rotate(hook)}>New secret</Button>
-            <Button kind="danger" disabled={call.busy} onClick={() => setAsked(hook)}>Remove</Button></p>}
+            <Button disabled={call.busy} onClick={() => setAsked({ what: "rotate", hook })}>New secret …</Button>
+            <Button kind="danger" disabled={call.busy} onClick={() => setAsked({ what: "remove", hook })}>Remove</Button></p>}
           <Opened summary="Deliveries"><Deliveries namespace={namespace} id={String(hook.id)} writes={writes} sent={sent} /></Opened>
         </section>
       ))}
       {writes && (edit === "new" || edited) && <Form key={edit} namespace={namespace} hook={edited ?? null} done={done} />}
-      {asked && <Confirm title="Remove the webhook?" action="Remove the webhook" work={() => drop(asked)} close={() => setAsked(null)}>
-        <p><code>{asked.url}</code> is notified of nothing any more, and its deliveries go. To pause it, stop it instead.</p></Confirm>}
+      {asked?.what === "rotate" && <Confirm title="Make a new secret?" action="Make the secret" work={() => rotate(asked.hook)} close={end}>
+        <p>From now on, messages to <code>{asked.hook.url}</code> are signed with the new secret alone. Until it knows that, it refuses them.</p></Confirm>}
+      {asked?.what === "remove" && <Confirm title="Remove the webhook?" action="Remove the webhook" work={() => drop(asked.hook)} close={end}>
+        <p><code>{asked.hook.url}</code> is notified of nothing any more, and its deliveries go. To pause it, stop it instead.</p></Confirm>}
       {secret && <SecretDialog title="The secret that signs the messages" secret={secret} close={() => setSecret("")} />}
     </>
   );
