@@ -212,3 +212,19 @@ def test_static_pages_and_publishes_of_the_last_project_are_found(world: World, 
         choose(page, words, "Publish 2 of shop: The spring sale")
         expect(page).to_have_url(re.compile("/shop/history\\?version=2$"))
         expect(page.get_by_role("link", name="The spring sale")).to_be_visible()
+
+
+def test_what_is_chosen_with_the_arrows_is_in_view(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page(viewport={"width": 800, "height": 400})
+    sign_in(page, world.user("admin"), view(place))
+    page.get_by_text("No redirects yet").wait_for()
+    options = open_palette(page)
+    selected = page.locator("#commands [aria-selected=true]")
+    expect(options.get_by_text("Go to Redirects")).to_have_count(1)
+    for _ in range(options.count() - 1):
+        page.keyboard.press("ArrowDown")
+        expect(selected).to_be_in_viewport(ratio=1)
+    page.keyboard.press("ArrowDown")
+    expect(options.first).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_label("Find a command, project")).to_be_in_viewport(ratio=1)

@@ -126,8 +126,10 @@ export const copyText = (text: string): void => {
   done.then(() => toast("Copied"), () => toast("The browser does not allow copying here. Select the text instead."));
 };
 
+/** A button that copies a text. With a label of its own, it does not name the text, which may be a secret that is read aloud. */
 export function Copy({ text, label = "Copy" }: { text: string; label?: string }): JSX.Element {
-  return <button type="button" class="copy" aria-label={`${label}: ${text.slice(0, 80)}`} title={label} onClick={() => copyText(text)} />;
+  const named = label !== "Copy";
+  return <button type="button" class="copy" aria-label={named ? label : `${label}: ${text.slice(0, 80)}`} title={label} onClick={() => copyText(text)} />;
 }
 
 /** What is being read, shown only where that takes a while. */

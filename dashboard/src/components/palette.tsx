@@ -1,6 +1,6 @@
 // The command palette and the list of keyboard shortcuts.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "../api/client.ts";
 import { me } from "../api/session.ts";
 import { awaited, commands, followers, KEYS_IN_PLACE, open, setSingleKeys, singleKeys, type Command } from "../state/commands.ts";
@@ -163,6 +163,9 @@ function Chooser(): JSX.Element {
     ];
   const more = wanted === typed && isFound && places.data ? places.data.total - places.data.items.length : 0;
   const at = Math.min(chosen, Math.max(0, found.length - 1));
+  // What is chosen is seen, and with the first one what is typed.
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => (at ? list.current?.children[at] : list.current?.previousElementSibling)?.scrollIntoView({ block: "nearest" }), [at]);
   const run = (command: Command | undefined): void => {
     if (!command) return;
     close();
@@ -183,7 +186,7 @@ function Chooser(): JSX.Element {
           setText(event.currentTarget.value);
           setChosen(0);
         }} onKeyDown={move} />
-      <ul id="commands" role="listbox" aria-label="Commands">
+      <ul ref={list} id="commands" role="listbox" aria-label="Commands">
         {found.map((each, index) => (
           <li key={each.name} id={`command-${index}`} role="option" aria-selected={index === at} onClick={() => run(each)}>
             <span><bdi>{each.name}</bdi></span>{each.keys && <kbd>{each.keys}</kbd>}
@@ -191,7 +194,7 @@ function Chooser(): JSX.Element {
         ))}
       </ul>
       {more > 0 && <p class="quiet">and {count(more)} more projects: type more of the name</p>}
-      {!found.length && isFound && isRead && <p class="quiet">{places.error ? `No command has these words. The projects cannot be read: ${places.error.message}` : "No command, project or namespace has these words."}</p>}
+      {!found.length && isFound && isRead && <p class="quiet" role="status">{places.error ? `No command has these words. The projects cannot be read: ${places.error.message}` : "No command, project or namespace has these words."}</p>}
     </Dialog>
   );
 }
