@@ -152,7 +152,11 @@ export function Statement({ of, what, head, label, kept, review = null, judges, 
     done?.();
   };
   const say = (action: Action): void => call.run(() => tell(action));
-  const approve = (): void => (review?.callerInvolved ? setOwn(true) : say("approve"));
+  const approve = (): void => {
+    setUnfounded(false);
+    if (review?.callerInvolved) setOwn(true);
+    else say("approve");
+  };
   const reject = (): void => {
     setUnfounded(!note.trim());
     if (note.trim()) say("reject");
