@@ -100,14 +100,25 @@ def _keeps_lines(before: bytes, now: bytes, edited: bytes, found: RewrittenFile)
     lost = _lost_lines(now, edited, found)
     if lost and found.data == before:
         # A restored file gets its old bytes back over lines that only the service has written.
-        lost = _unquoted(lost) - _unquoted(_lines(found.data)) - _unquoted(_dumped(found.rules.records))
+        kept, have, dumped = map(
+            _unquoted, (_kept_lines(now, edited), _lines(found.data), _dumped(found.rules.records))
+        )
+        lost = kept - (have | dumped)
     return not lost
 
 
+def _kept_lines(now: bytes, edited: bytes) -> Counter[bytes]:
+    """Return the lines of `now` that an edit leaves."""
+    return _lines(edited) & _lines(now)
+
+
 def _lost_lines(now: bytes, edited: bytes, found: RewrittenFile) -> Counter[bytes]:
-    """Return the lines of `now` that an edit leaves and `found` does not have, unless it is in the other layout there."""
-    lost = (_lines(edited) & _lines(now)) - _lines(found.data)
-    return lost - _dumped(found.rules.records) if lost else lost
+    """Return the lines of `now` that an edit leaves and `found` does not have, unless it is in the other layout there.
+
+    A line of a rule that is there too does not stand for a comment with the same text.
+    """
+    kept, have = _kept_lines(now, edited), _lines(found.data)
+    return kept - (have | _dumped(found.rules.records)) if kept - have else Counter()
 
 
 def _lines(data: bytes) -> Counter[bytes]:

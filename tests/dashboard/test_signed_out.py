@@ -3,13 +3,14 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_bad_input import sign_in_over
 from tests.dashboard.test_editing import drafted, view
 from tests.dashboard.test_pages import violations
 from tests.e2e.world import Place, World
+from tests.service import wait_until
 
 Opens = Callable[..., Page]
 
@@ -143,6 +144,33 @@ def test_an_edit_that_waited_for_its_person_is_saved_over_nothing_that_came_mean
             expect(form).to_be_hidden()
     expect(form.get_by_role("region", name="What someone else has made of it")).to_contain_text("/theirs")
     assert drafted(place) == {"/a": "/mine", "/b": "/theirs"}
+
+
+def test_the_answer_to_a_save_that_was_on_its_way_is_told_to_its_person_alone(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page, ada = new_page(refused=401), world.user("admin")
+    sign_in(page, ada, f"{view(place)}?edit=new")
+    saves: list[Route] = []
+    page.route(
+        "**/draft/redirects*",
+        lambda route: saves.append(route) if route.request.method == "POST" else route.continue_(),
+    )
+    form = page.get_by_role("dialog", name="Add a redirect")
+    form.get_by_label("Source").fill("/of-ada")
+    form.get_by_label("Target").fill("/new")
+    form.get_by_role("button", name="Add to the draft").click()
+    wait_until(lambda: page.evaluate("1") and saves, 10, "the save")
+    answer = saves[0].fetch()
+    sign_out_elsewhere(page)
+    dialog = page.get_by_role("dialog", name="Sign in again")
+    expect(dialog).to_be_visible()
+    saves[0].fulfill(response=answer)
+    expect(form).to_have_count(0)
+    expect(page.get_by_text("/of-ada is added to the draft.")).to_have_count(0, timeout=3_000)
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+    sign_in_over(page, ada)
+    expect(page.get_by_text("/of-ada is added to the draft.")).to_be_visible()
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
 
 
 def test_what_is_typed_goes_only_after_a_question(world: World, new_page: Opens) -> None:

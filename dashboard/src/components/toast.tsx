@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { state } from "../api/session.ts";
 
 export interface Link {
   href: string;
@@ -27,8 +28,16 @@ export function toast(text: string, undo?: () => void, link?: Link, many = false
   const stays = many && undo !== undefined;
   const staying = toasts.value.filter((each) => each.stays && !stays);
   toasts.value = [...staying, ...toasts.value.filter((each) => !each.stays).slice(-2), { text, undo, link, stays, key }];
-  if (!stays) setTimeout(() => drop(key), SECONDS * 1000 * (undo ?? link ? 2 : 1));
+  const wait = SECONDS * 1000 * (undo ?? link ? 2 : 1);
+  const end = (): void => {
+    if (isCovered()) setTimeout(end, wait);
+    else drop(key);
+  };
+  if (!stays) setTimeout(end, wait);
 }
+
+/** Whether the person of the page is not signed in any more: what is told waits for them. */
+const isCovered = (): boolean => state.value === "expired";
 
 function drop(key: number): void {
   toasts.value = toasts.value.filter((each) => each.key !== key);
@@ -45,7 +54,7 @@ export function Toasts({ shown, over }: { shown: boolean; over: boolean }): JSX.
   }, [toasts.value]);
   return (
     <div class="toasts" role="log" ref={box}>
-      {shown && toasts.value.map(({ text, undo, link, stays, key }) => (
+      {shown && !isCovered() && toasts.value.map(({ text, undo, link, stays, key }) => (
         <div class="toast" key={key}>
           <span>{text}</span>
           {link && <a href={link.href} onClick={() => drop(key)}>{link.text}</a>}

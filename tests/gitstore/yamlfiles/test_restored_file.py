@@ -166,3 +166,23 @@ def test_a_list_that_was_empty_gives_nothing_back() -> None:
     now = new_file(Kind.REDIRECTS, rules)
     found = restored(read(b"# none yet\nredirects: []\n"), read(now), "/11").data
     assert found == without(now, "/11")
+
+
+TWO_PAGES = """\
+pages:
+  - {type: BASIC, path: /a, contentType: TEXT_PLAIN, content: a}
+  - type: BASIC
+    path: /b
+    contentType: TEXT_PLAIN
+    content: |
+      # why
+      b
+"""
+
+
+@pytest.mark.parametrize(("file", "line"), [(TWO_PAGES, "  # why\n"), (FILE, "  # why 20\n")])
+def test_a_new_comment_with_the_text_of_another_line_stays(file: str, line: str) -> None:
+    """The other line is of the content of a page, or another comment."""
+    before = read(file.encode())
+    now = read(file.replace("\n", f"\n{line}", 1).encode())
+    assert restore_file(before, now, RewrittenFile(*now), "a.yaml").data == now.data
