@@ -12,24 +12,14 @@ States = tuple[Snapshot | None, Snapshot | None]  # the base of a draft or branc
 
 @dataclass(frozen=True, slots=True)
 class SharedRecord:
-    """A record that a draft or branch changes; one of `draft` and `proposal`, which is an id, is empty.
-
-    `time` is that of its newest commit in seconds since 1970, `author` is the name of who wrote that, or of the author of a proposal.
-    """
+    """A record that a draft or proposal changes."""
 
     kind: Kind
     id: str
     change: ChangeType
-    time: int
-    author: str
-    draft: str = ""
-    proposal: str = ""
-    title: str = ""
 
 
-def find_changed(
-    states: States, kinds: Collection[Kind], ids: Collection[str]
-) -> Iterator[tuple[Kind, str, ChangeType]]:
+def find_changed(states: States, kinds: Collection[Kind], ids: Collection[str]) -> Iterator[SharedRecord]:
     """Yield those of the records that differ between two states.
 
     Each is looked up by its id in both, so the cost follows the number of ids, not that of the rules.
@@ -39,7 +29,7 @@ def find_changed(
         for each in ids:
             old, new = (side.find_record(kind, each) if side else None for side in (before, after))
             if old != new:
-                yield (
+                yield SharedRecord(
                     kind,
                     each,
                     ChangeType.ADDED if old is None else ChangeType.REMOVED if new is None else ChangeType.CHANGED,

@@ -145,18 +145,15 @@ class Drafts(Component):
 
     def shared(
         self, namespace: str, name: DraftName, kinds: Collection[Kind], ids: Collection[str]
-    ) -> list[SharedRecord]:
-        """Return those of the records that other drafts of the project change; a damaged draft is left out."""
-        found = list[SharedRecord]()
+    ) -> list[tuple[DraftHead, list[SharedRecord]]]:
+        """Return the other drafts of the project with those of the records that they change; a damaged draft is left out."""
+        found = list[tuple[DraftHead, list[SharedRecord]]]()
         for _, head in self.heads({namespace: [name.project]}):
             if head.name == name:
                 continue
             with suppress(StoreError, OSError), self._access.reading(namespace) as compiler:
                 states = self._states(compiler, read_draft(compiler.repository, head.name))
-                found += (
-                    SharedRecord(*each, head.time, head.author, draft=head.name.draft)
-                    for each in find_changed(states, kinds, ids)
-                )
+                found.append((head, list(find_changed(states, kinds, ids))))
         return found
 
     def report(self, namespace: str, name: DraftName) -> DraftReport:

@@ -105,9 +105,9 @@ class Proposals(Component):
 
     def shared(
         self, namespace: str, name: DraftName, kinds: Collection[Kind], ids: Collection[str]
-    ) -> list[SharedRecord]:
-        """Return those of the records that open proposals change, but for a branch at the head of this draft itself."""
-        found = list[SharedRecord]()
+    ) -> list[tuple[Proposal, list[SharedRecord]]]:
+        """Return the open proposals with those of the records that they change, but for a branch at the head of this draft itself."""
+        found = list[tuple[Proposal, list[SharedRecord]]]()
         own = self._access.directory.namespace(namespace).repository
         if not list_proposals(own):
             return found
@@ -122,12 +122,7 @@ class Proposals(Component):
                         if commit
                     )
                     before, after = (compiler.snapshot(name.project, tree) if tree else None for tree in trees)
-                    found += (
-                        SharedRecord(
-                            *each, proposal.time, proposal.author.name, proposal=proposal.id, title=proposal.title
-                        )
-                        for each in find_changed((before, after), kinds, ids)
-                    )
+                    found.append((proposal, list(find_changed((before, after), kinds, ids))))
         return found
 
     def create(self, namespace: str, branch: str, name: DraftName, head: str = "") -> Proposal:

@@ -1,6 +1,9 @@
 """Records that other drafts and proposals change too: found by id, for those who may read them."""
 
+from pathlib import Path
+
 from content.records.record import identity_id
+from tests.e2e.git import Clone, rules
 from tests.e2e.world import World
 
 A, B, C, TEXT = (identity_id(each) for each in ("/a", "/b", "/c", "/text"))
@@ -50,3 +53,23 @@ def test_the_ids_and_grants_of_shared_records_are_checked(world: World) -> None:
         place.refused("GET", f"/draft/shared{query}", 400, "bad_parameter")
     place.holder(("redirect", "read"), ("redirect", "write")).refused("GET", f"/draft/shared?ids={A}", 403, "forbidden")
     place.root.refused("GET", f"{place.space}/project/none/draft/shared?ids={A}", 404, "not_found")
+
+
+def test_the_title_of_a_proposal_is_shown_to_those_who_may_read_all_that_it_changes(
+    world: World, tmp_path: Path
+) -> None:
+    """It may name the rules of another project."""
+    place = world.place()
+    world.place(place.namespace, "blog")
+    place.published("/a")
+    clone = Clone.of(place.repository, tmp_path / "clone")
+    for project in (place.project, "blog"):
+        clone.write(f"{project}/redirects.yaml", rules("/a").replace("/new", "/other"))
+    clone.commit("Close /secret of the blog")
+    clone.push("team/both")
+    seen = []
+    for project in (place.project, "*"):
+        reader = world.holder(("project", "read"), ("redirect", "read"), namespace=place.namespace, project=project)
+        [found] = reader.get(f"{place.path}/draft/shared", ids=A)["items"]
+        seen.append((found["change"], found["title"]))
+    assert seen == [("changed", "team/both"), ("changed", "Close /secret of the blog")]

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable
 
+from falcon.asgi import Request
+
 from api.errors import ApiError, Forbidden, not_found
-from api.http.guard.access import EVERYWHERE
+from api.http.guard.access import EVERYWHERE, principal_of, readable_kinds
 from api.http.request.choices import choice_resource
+from api.http.response.proposal_views import Reader
 from api.interfaces import Principal
 from gitstore.merge.choices import Choice
 from gitstore.proposals.proposal import Proposal
@@ -46,6 +49,14 @@ def unknown_proposal(wanted: str) -> ApiError:
 def readable_projects(principal: Principal, namespace: str, projects: Iterable[str]) -> frozenset[str]:
     """Return those of the projects that the caller may read, with drafts and history."""
     return frozenset(name for name in projects if principal.can("project", "read", namespace, name))
+
+
+def reader_of(req: Request, namespace: str, proposal: Proposal) -> Reader:
+    """Return the caller as the reader of a proposal."""
+    principal = principal_of(req)
+    names = readable_projects(principal, namespace, proposal.projects)
+    kinds = {name: readable_kinds(req, namespace, name) for name in names}
+    return Reader(kinds, reads_all(principal, namespace), readable_kinds(req, namespace, EVERYWHERE))
 
 
 def require_covered(principal: Principal, namespace: str, proposal: Proposal, scope: Scope, grant: str) -> None:

@@ -35,8 +35,7 @@ def summary(report: ProposalReport, reader: Reader, oldest: float, sources: Sour
     return {
         "id": proposal.id,
         "branch": proposal.branch,
-        # A message may name rules of any project that the branch changes.
-        "title": (is_whole and proposal.title) or proposal.branch,
+        "title": title(proposal, reader),
         "author": signature(proposal.author) if proposal.author.name else None,
         "head": proposal.head,
         "upstream": _source(sources.get(proposal.ref)),
@@ -82,11 +81,16 @@ def _commit(found: ProposedCommit) -> dict[str, Any]:
     }
 
 
+def title(proposal: Proposal, reader: Reader) -> str:
+    """Return the title where the reader may read all that the proposal changes: it may name any rule. Else the branch."""
+    return (_is_whole(proposal, reader) and proposal.title) or proposal.branch
+
+
 def has_text(proposal: Proposal, reader: Reader, text: str) -> bool:
     """Tell whether a text in small letters is in the branch, the author, or the title where that is shown."""
-    title = proposal.title if _is_whole(proposal, reader) else ""
     return any(
-        text in each.casefold() for each in (title, proposal.branch, searched_person(signature(proposal.author)))
+        text in each.casefold()
+        for each in (title(proposal, reader), proposal.branch, searched_person(signature(proposal.author)))
     )
 
 

@@ -10,14 +10,14 @@ from falcon.asgi import Request, Response
 
 from api.auth.permissions.principal import as_principal
 from api.db.namespaces.reviews import DraftKey, Origin
-from api.http.guard.access import EVERYWHERE, any_principal, author_of, missing_grant, principal_of, readable_kinds
+from api.http.guard.access import any_principal, author_of, missing_grant, principal_of, readable_kinds
 from api.http.guard.content_body import read_content, read_optional_content
 from api.http.guard.proposal_access import (
     WRITE,
     is_visible,
     merge_scopes,
     readable_projects,
-    reads_all,
+    reader_of,
     require_choices,
     require_covered,
     require_namespace,
@@ -30,7 +30,6 @@ from api.http.request.override import read_override
 from api.http.request.parameters import read_commit, read_name, read_number, read_text
 from api.http.response import proposal_views
 from api.http.response.paging import write_window
-from api.http.response.proposal_views import Reader
 from api.http.response.redaction import redact_conflicts, redact_problems
 from api.resources.content.gone_proposals import explain_absence
 from api.reviews import review_json
@@ -69,7 +68,7 @@ class ProposalSummaries:
         sources = await run_in_thread(self._store.upstreams.sources, namespace)
         return [
             _with_reviews(
-                proposal_views.summary(each, _reader(req, namespace, each.proposal), oldest, sources), each, reviews
+                proposal_views.summary(each, reader_of(req, namespace, each.proposal), oldest, sources), each, reviews
             )
             for each in reports
         ]
@@ -100,7 +99,7 @@ class Proposals:
             for each in found
             if is_visible(principal, namespace, each)
             and (project is None or project in _shown(req, namespace, each))
-            and (not text or proposal_views.has_text(each, _reader(req, namespace, each), text))
+            and (not text or proposal_views.has_text(each, reader_of(req, namespace, each), text))
         ]
         items = await self._summaries.show(req, namespace, visible[offset : offset + limit])
         write_window(resp, items, len(visible), limit, offset)
@@ -271,14 +270,8 @@ async def _show(
     report: ProposalReport = await run_in_process(store.proposals.report_with_texts, namespace, found)
     known = await _find_reviews(req, reviews, namespace, [report])
     sources = await run_in_thread(store.upstreams.sources, namespace)
-    shown = proposal_views.detail(report, _reader(req, namespace, found), _oldest(stale_days), sources)
+    shown = proposal_views.detail(report, reader_of(req, namespace, found), _oldest(stale_days), sources)
     return _with_reviews(shown, report, known)
-
-
-def _reader(req: Request, namespace: str, proposal: Proposal) -> Reader:
-    names = _shown(req, namespace, proposal)
-    kinds = {name: readable_kinds(req, namespace, name) for name in names}
-    return Reader(kinds, reads_all(principal_of(req), namespace), readable_kinds(req, namespace, EVERYWHERE))
 
 
 def _shown(req: Request, namespace: str, proposal: Proposal) -> Collection[str]:

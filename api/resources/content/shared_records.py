@@ -2,16 +2,21 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from falcon.asgi import Request, Response
 
 from api.errors import bad_request
 from api.http.guard.access import grants, readable_kinds
+from api.http.guard.proposal_access import reader_of
 from api.http.request.parameters import read_draft_name, read_text
-from api.http.response import json_views
+from api.http.response import json_views, proposal_views
+from api.http.response.proposal_views import Reader
 from api.runtime.jobs.background import run_in_process, run_in_thread
 from content.changes.diff import item_kind
 from gitstore.drafts.drafts import DraftName
+from gitstore.proposals.proposal import Proposal
+from gitstore.publish.open_drafts import DraftHead
 from gitstore.store.store import Store
 
 _IDS = re.compile("[0-9a-f]{16}(,[0-9a-f]{16}){0,99}")
@@ -31,21 +36,30 @@ class SharedRecords:
         kinds = readable_kinds(req, namespace, project)
         drafts = await run_in_process(self._store.drafts.shared, namespace, name, kinds, ids)
         proposals = await run_in_process(self._store.proposals.shared, namespace, name, kinds, ids)
+        found = [
+            *((head.time, _draft(head), records) for head, records in drafts),
+            *((each.time, _proposal(each, reader_of(req, namespace, each)), records) for each, records in proposals),
+        ]
         resp.media = {
             "items": [
-                {
-                    "kind": item_kind(each.kind),
-                    "id": each.id,
-                    "change": each.change.value,
-                    "draft": each.draft or None,
-                    "proposal": each.proposal or None,
-                    "title": each.title,
-                    "updatedBy": each.author,
-                    "updatedAt": json_views.dump_timestamp(each.time),
-                }
-                for each in sorted([*drafts, *proposals], key=lambda each: -each.time)
+                {"kind": item_kind(each.kind), "id": each.id, "change": each.change.value, **where}
+                for _, where, records in sorted(found, key=lambda one: -one[0])
+                for each in records
             ]
         }
+
+
+def _draft(head: DraftHead) -> dict[str, Any]:
+    return {"draft": head.name.draft, "proposal": None, "title": "", **_update(head.author, head.time)}
+
+
+def _proposal(found: Proposal, reader: Reader) -> dict[str, Any]:
+    title = proposal_views.title(found, reader)
+    return {"draft": None, "proposal": found.id, "title": title, **_update(found.author.name, found.time)}
+
+
+def _update(author: str, time: int) -> dict[str, Any]:
+    return {"updatedBy": author, "updatedAt": json_views.dump_timestamp(time)}
 
 
 def _read_ids(req: Request) -> Sequence[str]:
