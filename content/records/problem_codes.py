@@ -8,7 +8,7 @@ from content.records.problem import Problem, Severity
 _ERROR, _WARNING = Severity.ERROR, Severity.WARNING
 
 CODES: dict[str, tuple[Severity, str]] = {
-    "control_character": (_ERROR, "a control character, or text that is not Unicode, in source, path or target"),
+    "control_character": (_ERROR, "a control character, or text that is not Unicode, in source, path, target or a tag"),
     "missing_slash": (_ERROR, "a BASIC source or path that does not begin with a slash"),
     "has_scheme": (_ERROR, "a scheme in a source or path of a host type, which holds host and path only"),
     "bad_host": (_ERROR, "a host that is missing or malformed, in source, path or target"),
