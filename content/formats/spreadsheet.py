@@ -1,11 +1,13 @@
 """Tables as spreadsheets write them: fields between commas, semicolons or tabs, which may be quoted, in UTF-8 or UTF-16."""
 
 import csv
+import re
 from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 MAX_RECORD_LINES = 2_100  # of one row: a note can have 2,000 line breaks
+MAX_BREAKS = 100  # of one row without its note: more are those that a stray quote takes
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _DELIMITERS = "\t;,"
 
@@ -23,11 +25,15 @@ class Layout(NamedTuple):
 
 
 class TableRow(NamedTuple):
-    """A row of a table: the line where it begins, and its fields, or the code of the problem why it has none."""
+    """A row of a table: the line where it begins, and its fields, or the name of the fault why it has none.
+
+    `quote` is the first and last line of the field whose quote is at fault.
+    """
 
     line: int
     fields: Sequence[str]
     fault: str = ""
+    quote: tuple[int, int] = (0, 0)
 
 
 def utf8_chunks(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -69,13 +75,16 @@ def find_layout(header: bytes, names: Sequence[str], single: Sequence[str], requ
     return None
 
 
-def read_table(lines: Iterator[tuple[int, bytes]], delimiter: str, max_bytes: int) -> Iterator[TableRow]:
+def read_table(
+    lines: Iterator[tuple[int, bytes]], layout: Layout, note: int | None, max_bytes: int
+) -> Iterator[TableRow]:
     """Yield the rows of a table without the empty ones; a quote that is never closed ends it.
 
-    A byte that is not UTF-8 is a lone surrogate in its field.
+    `note` is the place of the field that may have very many line breaks. A quote at fault is in each line that it takes, so
+    none is left out without a word. A byte that is not UTF-8 is a lone surrogate in its field.
     """
     source = _Lines(lines, max_bytes)
-    reader = csv.reader(source, delimiter=delimiter, skipinitialspace=True, strict=True)
+    reader = csv.reader(source, delimiter=layout.delimiter, skipinitialspace=True, strict=True)
     while True:
         source.begin_row()
         try:
@@ -83,20 +92,50 @@ def read_table(lines: Iterator[tuple[int, bytes]], delimiter: str, max_bytes: in
         except StopIteration:
             return
         except csv.Error:
+            quote = (source.first + _count_breaks_before_fault(source.text, layout.delimiter), source.last)
             if source.is_over:
-                yield TableRow(source.first, (), "unclosed_quote")
+                yield TableRow(quote[0], (), "unclosed_quote", quote)
                 return
-            for line in source.lines:
-                yield TableRow(line, (), "too_long" if source.is_cut else "bad_quote")
+            yield from source.refuse("too_long" if source.is_cut else "bad_quote", quote)
             continue
         if source.is_cut:
             yield TableRow(source.first, (), "too_long")
+        elif len(source.texts) > MAX_BREAKS and (fault := _find_long_field(fields, layout, note)):
+            breaks = [each.count("\n") for each in fields]
+            begin = source.first + sum(breaks[: fault.place])
+            yield from source.refuse(fault.name, (begin, begin + breaks[fault.place]))
         elif any(fields):
             yield TableRow(source.first, fields)
 
 
+def _count_breaks_before_fault(text: str, delimiter: str) -> int:
+    """Return the number of line breaks before the first field of a row whose quotes are at fault."""
+    whole = rf'(?:(?: *"(?:[^"]|"")*+"|(?! *")[^{delimiter}\n]*+){delimiter})*+'
+    found = re.match(whole, text)
+    return text.count("\n", 0, found.end()) if found else 0
+
+
+class _LongField(NamedTuple):
+    """A field with more line breaks than are its own: its place, and the name of the fault."""
+
+    place: int
+    name: str
+
+
+def _find_long_field(fields: Sequence[str], layout: Layout, note: int | None) -> _LongField | None:
+    """Return the field of a row of many lines in which a stray quote has taken other rows, if there is one."""
+    breaks = {place: text.count("\n") for place, text in enumerate(fields) if place != note}
+    if sum(breaks.values()) > MAX_BREAKS:
+        return _LongField(max(breaks, key=breaks.__getitem__), "long_field")
+    if note is None or note >= len(fields) or fields[note].count("\n") <= MAX_BREAKS:
+        return None
+    _, *inner, _ = fields[note].split("\n")
+    looks_like_rows = all(line.count(layout.delimiter) == layout.width - 1 for line in inner)
+    return _LongField(note, "bad_quote") if looks_like_rows else None
+
+
 class _Lines:
-    """The lines of a table as text, as many as a row may have; `lines` are the numbers of those with text."""
+    """The lines of a table as texts, as many as a row may have; `lines` are the numbers of those with text."""
 
     def __init__(self, lines: Iterator[tuple[int, bytes]], max_bytes: int) -> None:
         self._lines = lines
@@ -106,7 +145,7 @@ class _Lines:
     def begin_row(self) -> None:
         """Begin another row."""
         self.lines: list[int] = []
-        self._count = 0
+        self.texts: list[str] = []
         self._bytes = 0
         self.is_cut = False  # a line was too long
         self.is_over = False  # the row did not end where it had to
@@ -116,11 +155,25 @@ class _Lines:
         """The first line of the row."""
         return self.lines[0]
 
+    @property
+    def last(self) -> int:
+        """The last line of the row that was read."""
+        return self.first + len(self.texts) - 1
+
+    @property
+    def text(self) -> str:
+        """The text of the row, as far as it was read."""
+        return "".join(self.texts)
+
+    def refuse(self, fault: str, quote: tuple[int, int]) -> Iterator[TableRow]:
+        """Yield each line with text of the row as one with a fault."""
+        return (TableRow(line, (), fault, quote) for line in self.lines)
+
     def __iter__(self) -> "_Lines":
         return self
 
     def __next__(self) -> str:
-        is_full = self._count == MAX_RECORD_LINES or self._bytes > self._max_bytes
+        is_full = len(self.texts) == MAX_RECORD_LINES or self._bytes > self._max_bytes
         found = None if is_full else next(self._lines, None)
         if found is None:
             self.is_over = bool(self.lines)
@@ -128,7 +181,7 @@ class _Lines:
         line, raw = found
         if raw.strip(b"\r"):
             self.lines.append(line)
-        self._count += 1
         self._bytes += len(raw)
         self.is_cut = self.is_cut or len(raw) > self._max_bytes
-        return raw.decode(errors="surrogateescape") + "\n"
+        self.texts.append(raw.decode(errors="surrogateescape") + "\n")
+        return self.texts[-1]

@@ -21,6 +21,7 @@ from content.formats.annotations import (
     parse_tags,
 )
 from content.formats.spreadsheet import (
+    MAX_BREAKS,
     MAX_RECORD_LINES,
     UTF_16_MARKS,
     Layout,
@@ -59,7 +60,8 @@ _LONE_BYTE = re.compile("[\ud800-\udfff]")
 _FAULTS = {
     "too_long": f"the line has more than {_MAX_LINE_BYTES:,} bytes",
     "bad_quote": 'a quote is at the wrong place: a field with quotes is between quotes, and has each of its own twice ("")',
-    "unclosed_quote": f"a quoted field of this row is not closed within {MAX_RECORD_LINES} lines or {_MAX_LINE_BYTES:,} bytes",
+    "unclosed_quote": f"a quote begins a field here that is not closed within {MAX_RECORD_LINES:,} lines or "
+    f'{_MAX_LINE_BYTES:,} bytes: close it, or remove it, or write the field between quotes and the quote twice ("")',
 }
 _ALLOWED_VALUES: dict[str, Collection[str]] = {"type": _TYPE_BY_WORD, "status": STATUS_BY_WORD}
 
@@ -237,7 +239,7 @@ def _read_table(lines: Iterator[tuple[int, bytes]], layout: Layout, budget: Call
     """Yield the rows of a table of a spreadsheet."""
     columns = tuple(_column(name, place) for name, place in zip(FIELDS, layout.places, strict=True))
     unused = UnusedColumns(layout, FIELDS)
-    for read in read_table(lines, layout.delimiter, _MAX_LINE_BYTES):
+    for read in read_table(lines, layout, layout.places[_NOTE], _MAX_LINE_BYTES):
         unused.read(read.fields)
         row = _table_row(read, layout, budget)
         problems = tuple(
@@ -261,7 +263,8 @@ def _read_lines(lines: Iterator[tuple[int, bytes]], budget: CallBudget) -> Itera
 
 def _table_row(read: TableRow, layout: Layout, budget: CallBudget) -> Row:
     if read.fault:
-        return _invalid_row(read.line, _problem(read.fault, 1, _FAULTS[read.fault]))
+        code = "bad_quote" if read.fault == "long_field" else read.fault
+        return _invalid_row(read.line, _problem(code, 1, _explain_fault(read)))
     if any(read.fields[layout.width :]):
         text = f"the header has {layout.width} fields, this row {len(read.fields)}: quote a field that has a separator"
         return _invalid_row(read.line, _problem("wrong_columns", layout.width + 1, text))
@@ -276,6 +279,17 @@ def _table_row(read: TableRow, layout: Layout, budget: CallBudget) -> Row:
     plain = _plain_redirect("\t".join(fields))
     row = Row(read.line, plain) if plain else _parse_fields(read.line, fields, budget)
     return _annotate(row, note, parse_tags(tags)) if note or tags else row
+
+
+def _explain_fault(read: TableRow) -> str:
+    begin, end = read.quote
+    if read.fault in {"too_long", "unclosed_quote"} or read.line == begin == end:
+        return _FAULTS[read.fault]
+    if read.line != begin:
+        return f"this line is in the row of the quote that begins in line {begin}: correct it there"
+    more = f" (only the note may have more than {MAX_BREAKS} line breaks)" if read.fault == "long_field" else ""
+    advice = 'close it before, or remove it, or write the field between quotes and the quote twice ("")'
+    return f"a quote begins a field here that goes on to line {end}{more}: {advice}"
 
 
 def _annotate(row: Row, note: str, tags: tuple[str, ...]) -> Row:

@@ -110,6 +110,51 @@ def test_each_line_that_a_stray_quote_takes_is_named() -> None:
     assert [row.fields.source for row in rows if row.fields] == ["/g"]
 
 
+_TAKEN = "".join(f"/c{number},/d,x,y,\n" for number in range(101))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        '"/a,/b,x,y,\n{}/e"",/f,x,y,"\n',
+        '"/a,/b,x,y,\n{}/e",/f,x,y,\n',
+        '/a,/b,"19 inches,y,\n{}/e,/f,19",y,\n',
+        '/a,/b,x,"19 inches,\n{}/e,/f,x,19",\n',
+        '/a,/b,x,y,"shop\n{}/e,/f,x,y,shop"\n',
+    ],
+)
+def test_a_stray_quote_that_takes_very_many_lines_is_an_error_in_any_column(row: str) -> None:
+    """Also in a column that is not imported, and in a note, where whole rows are no text that a person wrote."""
+    table = "source,target,note,Owner,tags\n/y,/z,,,\n" + row.format(_TAKEN) + "/g,/h,,,\n"
+    rows = list(read_rows(table.encode()))
+    assert [row.fields.source for row in rows if row.fields] == ["/y", "/g"]
+    wrong = [problem for row in rows for problem in row.problems]
+    assert [(each.line, each.code) for each in wrong] == [(line, "bad_quote") for line in range(3, 3 + 103)]
+    assert "a quote begins a field here that goes on to line 105" in wrong[0].message
+    assert "remove it" in wrong[0].message
+    assert all("the quote that begins in line 3: correct it there" in each.message for each in wrong[1:])
+
+
+def test_the_error_of_a_quote_is_in_the_line_where_it_begins() -> None:
+    """A row before it in which fields have line breaks of their own is no reason to name another line."""
+    start = 'source,note,Owner,target\n/a,"two\nlines, and ""quotes""",'
+    rows = list(read_rows(f'{start}"me" too,/b\n/c,,,/d\n'.encode()))
+    assert [(row.line, "line 3" in row.problems[0].message) for row in rows[:2]] == [(2, True), (3, False)]
+    assert rows[2].fields
+    [row] = read_rows(f'{start}"me,/b\n/c,,,/d\n'.encode())
+    assert (row.line, row.problems[0].code) == (3, "unclosed_quote")
+    [*rows] = read_rows((start + '"' + "me\n" * 101 + '",/b\n').encode())
+    assert "line 3" in rows[0].problems[0].message
+    assert "goes on to line 104 (only the note" in rows[1].problems[0].message
+
+
+def test_a_long_note_and_a_hundred_line_breaks_elsewhere_are_read() -> None:
+    note, owner = "a, b\n" * 400, "\n" * 100
+    [row] = read_rows(f'source,target,note,Owner\n/a,/b,"{note}","{owner}"\n'.encode())
+    assert row.fields
+    assert row.fields.note == note
+
+
 def test_memory_stays_small_whatever_a_table_holds() -> None:
     tracemalloc.start()
     try:
