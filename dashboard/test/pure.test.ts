@@ -15,7 +15,7 @@ import { compareLines, differingMiddle } from "../src/state/lines.ts";
 import { cutParts, joinParts, splitRegex } from "../src/state/regex.ts";
 import { signInFault } from "../src/state/sign_in_fault.ts";
 import { agentsAfter, curveOf, stepsOf, STEPS, takenText, timesOf } from "../src/state/taken.ts";
-import { ago, bytes, capital, changesText, countText, daysFromNow, duration, fromLocalInput, inWords, localInput, plural, reveal, splitEnd, splitFound } from "../src/state/words.ts";
+import { ago, bytes, capital, changesText, countText, daysFromNow, duration, fromLocalInput, inWords, localInput, plural, reveal, splitEnd, splitFound, splitUrl } from "../src/state/words.ts";
 
 test("a path gets its parameters encoded, and only the given part of its query", () => {
   assert.equal(fillPath("/api/namespace/{namespace}", { namespace: "a/b c" }), "/api/namespace/a%2Fb%20c");
@@ -53,6 +53,14 @@ test("a long text keeps its end, and no letter of two code units is cut", () => 
   const [start, end] = splitEnd("😀".repeat(40));
   assert.equal(start + end, "😀".repeat(40));
   assert.equal([...end].length, 16);
+});
+
+test("a long URL keeps its host and the last part of its path", () => {
+  assert.deepEqual(splitUrl("https://shop.example/offers/2024/spring/benches-and-tables?utm_source=old#top"), ["https://shop.example", "/offers/2024/spring", "/benches-and-tables", "?utm_source=old#top"]);
+  assert.deepEqual(splitUrl("https://shop.example/benches-and-tables/"), ["https://shop.example", "", "/benches-and-tables/", ""]);
+  assert.deepEqual(splitUrl("/articles/engineering/content/systems"), ["", "/articles/engineering/content", "/systems", ""]);
+  assert.deepEqual(splitUrl("shop.example/articles/engineering/content"), ["shop.example", "/articles/engineering", "/content", ""]);
+  for (const other of ["/short/path", "https://shop.example/?q=what-is-looked-for", `/articles/${"x".repeat(40)}`, `https://${"x".repeat(40)}/a/b`, "x".repeat(80)]) assert.equal(splitUrl(other), null);
 });
 
 test("a count has its noun", () => {

@@ -1,5 +1,6 @@
 """Nothing jumps while it loads, as the browser itself tells; and the focus goes where a person without a mouse goes on."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -200,6 +201,9 @@ def test_texts_are_whole_on_a_phone(world: World, new_page: Opens) -> None:
     bar = page.get_by_role("region", name="The chosen redirects")
     expect(bar).to_be_visible()
     assert bar.evaluate("(each) => each.scrollWidth <= each.clientWidth")
+    assert bar.evaluate("(each) => each.offsetHeight") < 60  # one row, in which the buttons scroll
+    bar.get_by_role("button", name="Choose none").click()
+    expect(bar).to_be_hidden()
     page.goto("/dashboard/settings/audit")
     details = page.locator("td summary").first
     expect(details).to_be_visible()
@@ -209,3 +213,42 @@ def test_texts_are_whole_on_a_phone(world: World, new_page: Opens) -> None:
     chosen = page.get_by_label("Format")
     expect(chosen).to_be_visible()
     assert chosen.evaluate("(each) => each.offsetWidth") > 260  # the longest format in one line
+
+
+# What an element shows of its text, to the right of where it begins.
+SEEN = """each => {
+  const range = document.createRange();
+  range.selectNodeContents(each);
+  return Math.min(range.getBoundingClientRect().right, each.getBoundingClientRect().right);
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1000, 1440])
+def test_a_long_url_shows_its_host_and_the_last_part_of_its_path(world: World, new_page: Opens, width: int) -> None:
+    place = world.place()
+    target = "https://shop.example/offers/2024/spring/garden/furniture/benches?utm_source=catalogue&utm_campaign=spring"
+    place.add("/spring", target)
+    page = new_page(viewport={"width": width, "height": 800})
+    sign_in(page, world.user("admin"), f"/dashboard/project/{place.namespace}/shop")
+    shown = page.locator('td[data-label="Target"] .long')
+    expect(shown).to_have_text(target)
+    expect(shown).to_have_attribute("title", target)
+    for part in ("https://shop.example", "/benches"):
+        piece = shown.locator("span", has_text=re.compile(f"^{re.escape(part)}$"))
+        assert piece.evaluate("each => each.scrollWidth <= each.clientWidth")
+    assert shown.evaluate("each => each.offsetHeight") < 30
+
+
+@pytest.mark.parametrize("width", [390, 1000, 1440])
+def test_a_button_that_copies_covers_no_text(world: World, new_page: Opens, width: int) -> None:
+    place = world.place()
+    place.add("/help", "/support")
+    page = new_page(viewport={"width": width, "height": 800})
+    sign_in(page, world.user("admin"), f"/dashboard/project/{place.namespace}/shop")
+    for label, text in (("Source", "/help"), ("Target", "/support")):
+        cell = page.locator(f'td[data-label="{label}"]')
+        cell.hover()
+        button = cell.get_by_role("button", name=f"Copy: {text}")
+        expect(button).to_have_css("opacity", "1")
+        left = button.evaluate("each => each.getBoundingClientRect().left")
+        assert cell.locator(".long > span").evaluate(SEEN) <= left

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { cutParts } from "../state/regex.ts";
-import { ago, reveal, splitEnd, splitFound } from "../state/words.ts";
+import { ago, reveal, splitEnd, splitFound, splitUrl } from "../state/words.ts";
 import { Parts, partsOf } from "./regex.tsx";
 import { toast } from "./toast.tsx";
 
@@ -104,9 +104,9 @@ interface LongProps {
 /** A long text in one line, with its middle shortened, the whole on hover, and a button that copies it. */
 export function Long({ text, copy = false, regex = false, find = "" }: LongProps): JSX.Element {
   const shown = reveal(text);
-  const [start, end] = regex ? regexPieces(shown) : foundPieces(shown, find) ?? splitEnd(shown);
+  const pieces = regex ? regexPieces(shown) : foundPieces(shown, find) ?? splitUrl(shown) ?? splitEnd(shown);
   // Few elements, since a table has a hundred of these.
-  return <bdi class="long" dir="ltr" title={shown}><span class="long-start">{start}</span>{end && <span class="long-end">{end}</span>}{copy && <Copy text={text} />}</bdi>;
+  return <bdi class="long" dir="ltr" title={shown}>{pieces.map((piece, index) => piece && <span key={index} class={(index % 2 === 0) === (pieces.length === 2) ? "long-start" : "long-end"}>{piece}</span>)}{copy && <Copy text={text} />}</bdi>;
 }
 
 type Pieces = readonly ComponentChildren[];

@@ -144,7 +144,7 @@ export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenP
   return (
     <section class="chosen" aria-label={`The chosen ${kind}s`}>
       <strong role="status">{all ? `All ${many} that match are chosen` : `${many} chosen`}</strong>
-      {!all && where && total > items.length && <Button onClick={choosing.chooseAll}>Choose all {plural(total, kind)} that match</Button>}
+      <div class="chosen-acts">
       {kind === "redirect" && <span class="together">
         <Select label="Status of the chosen" value={status} options={[["", "Status …"], ...STATUSES]} onChange={setStatus} />
         <Button disabled={call.busy || !status || kept.length === 0} onClick={() => change({ set: { status: status as Redirect["status"] } })}>Set the status</Button>
@@ -153,7 +153,9 @@ export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenP
       <Button disabled={kept.length === 0} onClick={() => keepPage({ replace: "1" })}>Replace in them …</Button>
       {!all && items.some((each) => each.change) && <Button disabled={call.busy} onClick={discard}>Discard their changes</Button>}
       <Button kind="danger" disabled={call.busy || kept.length === 0} onClick={() => change({ remove: true })}>{all || kept.length > 1 ? "Delete …" : "Delete"}</Button>
+      {!all && where && total > items.length && <Button onClick={choosing.chooseAll}>Choose all {plural(total, kind)} that match</Button>}
       <Button onClick={clear}>Choose none</Button>
+      </div>
       {!plan && !tags && <Refusal text={call.faults.text} still={call.still} />}
       {tags && <TagsDialog many={many} busy={call.busy} refusal={<Refusal text={call.faults.text} still={call.still} />} set={(set) => change({ set })} close={() => setTags(false)} />}
       {plan && <PlanDialog plan={plan} matched={all ? number : kept.length} all={all} kind={kind} busy={call.busy} refusal={<Refusal text={call.faults.text} still={call.still} />} make={() => call.run(() => make(plan), `${many} ${number === 1 ? "is" : "are"} changed in the draft`)} close={() => setPlan(null)} />}
