@@ -81,6 +81,11 @@ class Change:
         return record
 
 
+def chosen_names(kind: str, record_id: str) -> tuple[str, str]:
+    """Return the names by which a call chooses a change: its id, and its id with the kind, since records of two kinds can have one id."""
+    return record_id, f"{kind}:{record_id}"
+
+
 def item_kind(kind: Kind) -> str:
     """Return the API's name for a record of the kind: `redirect` or `page`."""
     return kind.value.removesuffix("s")

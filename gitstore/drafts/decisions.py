@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
 from content.changes.decision import Decision
+from content.changes.diff import chosen_names
 from gitstore.git.repository import Repository
 from gitstore.history.messages import DECISION_TRAILER
 from gitstore.layout import CommitId
@@ -29,7 +30,7 @@ def read_decisions(
 ) -> list[Decision]:
     """Return the decisions of a draft since it last merged release or began; with `ids` only on these records."""
     found = _decisions(repository, head, base) if head else iter(())
-    return [decision for decision in found if not ids or decision.id in ids]
+    return [each for each in found if not ids or any(name in ids for name in chosen_names(each.kind, each.id))]
 
 
 def _decisions(repository: Repository, head: CommitId, base: CommitId) -> Iterator[Decision]:

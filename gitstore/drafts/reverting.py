@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from content.changes.diff import Change
+from content.changes.diff import Change, chosen_names, item_kind
 from content.changes.rule_order import restore_rules
 from content.records.record import Page, Placed, Record, identity_id
 from content.records.vocabulary import Kind
@@ -88,19 +88,23 @@ def _commit(
 
 
 def _chosen(base: Snapshot | None, working: Snapshot, order: RevertRequest) -> dict[Kind, dict[str, _Sides]]:
-    few = len(order.ids) <= FEW and _find_few(base, working, order.ids)
+    few = len(order.ids) <= FEW and _find_few(base, working, {each.rpartition(":")[2] for each in order.ids})
     found = few or {kind: dict(_changed(kind, base, working)) for kind in Kind}
-    ids = {kind: {identity_id(key): key for key in sides} for kind, sides in found.items()}
-    unknown = order.ids - {id_ for known in ids.values() for id_ in known}
+    names = {
+        kind: {name: key for key in sides for name in chosen_names(item_kind(kind), identity_id(key))}
+        for kind, sides in found.items()
+    }
+    unknown = order.ids.difference(*names.values())
     if unknown:
         raise NotFound(f"The draft has no change with the id {min(unknown)[:40]!r}; nothing was reverted.")
-    chosen = {kind: {ids[kind][id_]: found[kind][ids[kind][id_]] for id_ in order.ids & {*ids[kind]}} for kind in Kind}
+    keys = {kind: {names[kind][each] for each in order.ids & names[kind].keys()} for kind in Kind}
+    chosen = {kind: {key: found[kind][key] for key in keys[kind]} for kind in Kind}
     if any(sides and kind not in order.kinds for kind, sides in chosen.items()):
         raise NotAllowed("Your permissions do not cover all of these records; nothing was reverted.")
     return chosen
 
 
-def _find_few(base: Snapshot | None, working: Snapshot, ids: frozenset[str]) -> dict[Kind, dict[str, _Sides]] | None:
+def _find_few(base: Snapshot | None, working: Snapshot, ids: Collection[str]) -> dict[Kind, dict[str, _Sides]] | None:
     """Find the changes with these ids by looking up each; None where a record is there twice, which a push may bring."""
     found: dict[Kind, dict[str, _Sides]] = {kind: {} for kind in Kind}
     known_ids = [each for each in ids if _ID.fullmatch(each)]

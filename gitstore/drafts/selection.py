@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from content.changes.diff import Change
+from content.changes.diff import Change, chosen_names, item_kind
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import changes_between
@@ -30,7 +30,7 @@ def select(compiler: Compiler, transaction: Transaction, state: DraftState, ids:
         raise NotFound(f"The draft {state.name.draft} is older than the project; publish the whole draft.")
     base, draft = compiler.snapshot(state.name.project, state.base_tree), snapshot_of(compiler, state)
     changes = changes_between(base, draft)
-    chosen = [change for kind in Kind for change in changes[kind] if change.id in ids]
+    chosen = [change for kind in Kind for change in changes[kind] if not _names(change).isdisjoint(ids)]
     _require_known(chosen, ids)
     workspace = Workspace(base, transaction.blob)
     workspace.apply(_edit(draft, change) for change in chosen)
@@ -46,8 +46,12 @@ def _edit(draft: Snapshot, change: Change) -> Edit:
     return Put(change.kind, change.new, file=placed.file.removeprefix(f"{draft.project}/") if placed else "")
 
 
+def _names(change: Change) -> set[str]:
+    return {*chosen_names(item_kind(change.kind), change.id)}
+
+
 def _require_known(chosen: Sequence[Change], ids: Collection[str]) -> None:
-    unknown = set(ids) - {change.id for change in chosen}
+    unknown = set(ids).difference(*map(_names, chosen))
     if unknown:
         first = min(unknown)
         raise UnknownChange(f"The draft has no change with the id {first[:40]!r}.", first)

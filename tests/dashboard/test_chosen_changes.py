@@ -177,3 +177,24 @@ def test_back_returns_to_the_place_in_a_list_of_changes_that_was_left(world: Wor
     wait_until(lambda: abs(link.evaluate(place_of) - before) < 40, 10, "the row to be where it was")
     page.mouse.wheel(0, -100_000)
     expect(page.get_by_role("heading", level=1)).to_be_in_viewport()
+
+
+def test_a_page_in_place_of_a_redirect_is_chosen_and_discarded_without_it(world: World, new_page: Opens) -> None:
+    """The two have one id."""
+    place = world.place()
+    place.published("/same")
+    place.ask("DELETE", f"/draft/redirects/{place.get('/draft/redirects')['items'][0]['id']}", 204)
+    place.add_page("/same", "typed for long")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    removed, added = page.locator(".change.removed"), page.locator(".change.added")
+    removed.get_by_role("checkbox").check()
+    expect(page.locator(".choice").get_by_role("status")).to_have_text("1 chosen")
+    expect(added.get_by_role("checkbox")).not_to_be_checked()
+    removed.get_by_role("button", name="Discard the change of /same").click()
+    expect(removed).to_have_count(0)
+    page.reload()
+    expect(page.locator(".change")).to_have_count(1)
+    expect(added).to_contain_text("typed for long")
+    page.get_by_role("button", name="Discard the change of /same").click()
+    expect(added).to_have_count(0)

@@ -35,6 +35,9 @@ export type Page = components["schemas"]["draft-page.schema"];
 export type Change = components["schemas"]["change.schema"];
 export type DraftState = components["schemas"]["draft.schema"];
 
+/** The name by which a call chooses a change: a redirect and a page of one path have the same id. */
+export const nameOfChange = ({ kind, id }: Pick<Change, "kind" | "id">): string => `${kind}:${id}`;
+
 export const CODES: Record<string, string> = {
   MOVED_PERMANENT: "301", FOUND: "302", TEMPORARY_REDIRECT: "307", PERMANENT_REDIRECT: "308",
 };

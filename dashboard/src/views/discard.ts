@@ -4,7 +4,7 @@ import type { components } from "../api/schema.d.ts";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { painted } from "../state/frames.ts";
-import { changeDraft, fileOf, ifMatch, noteStep, P, type Change as AnyChange, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
+import { changeDraft, fileOf, ifMatch, nameOfChange, noteStep, P, type Change as AnyChange, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 
 /** What a change is put back by. */
@@ -57,7 +57,7 @@ interface Done {
 export async function discardChanges(of: Of, draft: string, head: string, changes: readonly Change[]): Promise<Done> {
   const many = changes.length > MOST_UNDONE;
   const before = many ? [] : await readAllBefore(of, head, changes);
-  const { head: now } = await post(`${P}/draft/revert`, { path: of, query: { draft }, body: { ids: changes.map((each) => each.id), head } });
+  const { head: now } = await post(`${P}/draft/revert`, { path: of, query: { draft }, body: { ids: changes.map(nameOfChange), head } });
   noteStep(head, now);
   return { head: now, undo: many ? undefined : undoDiscard(of, changes, before) };
 }

@@ -12,7 +12,7 @@ import { useCommands } from "../state/commands.ts";
 import { painted, useFirstScreen, useLate } from "../state/frames.ts";
 import { keptText } from "../state/kept.ts";
 import { useLoad, type Loaded } from "../state/load.ts";
-import { isAboutDraft, keepPage, keyOf, may, mayEdit, noteStep, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
+import { isAboutDraft, keepPage, keyOf, may, mayEdit, nameOfChange, noteStep, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
 import { ask, place, withQuery } from "../state/router.ts";
 import { brief, count, plural } from "../state/words.ts";
 import { Blocked, ChangeCard, Counts, ImpactPanel, isError, outdatedBy, Problems } from "./changes.tsx";
@@ -106,12 +106,12 @@ const isUnapproved = (state: DraftState | null): boolean => Boolean(state?.revie
 
 const subjectOf = (head: string, state: DraftState | null, diff: Diff): Subject => ({ head, unapproved: isUnapproved(state), review: state?.review ?? null, problems: state?.problems ?? [], problemsTotal: state?.problemsTotal ?? 0, counts: diff.counts, files: state?.files ?? [], items: diff.items, total: sizeOf(diff) });
 
-/** The chosen changes by their ids. */
+/** The chosen changes by their names. */
 type Chosen = ReadonlyMap<string, Change>;
 
 /** Return those of the chosen changes that there still are: of another page those of the same commit, of this one those that it has. */
 function stillThere(chosen: Chosen, before: Diff, diff: Diff): Chosen {
-  const shown = new Map(diff.items.map((each) => [each.id, each]));
+  const shown = new Map(diff.items.map((each) => [nameOfChange(each), each]));
   const elsewhere = before.head === diff.head ? [...chosen].filter(([id]) => !shown.has(id) && sizeOf(before) > before.items.length) : [];
   return new Map([...elsewhere, ...[...chosen.keys()].flatMap((id) => { const now = shown.get(id); return now ? [[id, now] as const] : []; })]);
 }
@@ -164,17 +164,17 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
   const choose = (changes: readonly Change[], on: boolean): void => {
     const next = new Map(chosen);
     for (const each of changes) {
-      if (on) next.set(each.id, each);
-      else next.delete(each.id);
+      if (on) next.set(nameOfChange(each), each);
+      else next.delete(nameOfChange(each));
     }
     setChosen({ all: next, of: diff });
   };
   const chooseOne = (change: Change, on: boolean, isRange: boolean): void => {
-    const ends = [last.current, change.id].map((id) => choosable.findIndex((each) => each.id === id));
+    const ends = [last.current, nameOfChange(change)].map((name) => choosable.findIndex((each) => nameOfChange(each) === name));
     choose(isRange && !ends.includes(-1) ? choosable.slice(Math.min(...ends), Math.max(...ends) + 1) : [change], on);
-    last.current = change.id;
+    last.current = nameOfChange(change);
   };
-  const isAllShown = choosable.length > 0 && choosable.every(({ id }) => chosen.has(id));
+  const isAllShown = choosable.length > 0 && choosable.every((each) => chosen.has(nameOfChange(each)));
   const choosePage = (): void => choose(choosable, !isAllShown);
   const chooseList = (): void => call.run(async () => {
     const list = await get(`${P}/draft/changes`, { path: of, query: { draft, ...changeFilters(place.peek().query), limit: MOST_CHOSEN } });
@@ -203,7 +203,7 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
     keepPage({ publish: "" }, true);
     if (publishes && !blocked) begin();
   }, [asked, state, head]);
-  useCommands(`draft ${String(publishes && !blocked)} ${String(unapproved)} ${head} ${choosable.map(({ id }) => id).join()} ${[...chosen.keys()].join()}`, () => [
+  useCommands(`draft ${String(publishes && !blocked)} ${String(unapproved)} ${head} ${choosable.map(nameOfChange).join()} ${[...chosen.keys()].join()}`, () => [
     ...(publishes && !blocked ? [{ name: "Publish the draft", keys: "p", run: begin }] : []),
     ...(choosable.length ? [{ name: isAllShown ? "Choose none of the changes on this page" : "Choose all changes on this page", keys: "a", run: choosePage }] : []),
   ]);
@@ -241,8 +241,8 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
               {isAllShown && diff.total > diff.items.length && diff.total <= MOST_CHOSEN && chosen.size < diff.total && <Button disabled={call.busy} onClick={chooseList}>Choose all {count(diff.total)} of this list</Button>}
               {chosen.size > 0 && <Button onClick={() => setChosen({ all: new Map(), of: diff })}>Choose none</Button>}</div>}
             <ul class="changes">
-              {shown.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} shared={shared} thread={thread.data} edits={edits(each)} chooses={edits(each) || publishes}
-                chosen={chosen.has(each.id)} choose={chooseOne} revert={revert} />)}
+              {shown.map((each) => <Item key={nameOfChange(each)} of={of} draft={draft} head={head} change={each} shared={shared} thread={thread.data} edits={edits(each)} chooses={edits(each) || publishes}
+                chosen={chosen.has(nameOfChange(each))} choose={chooseOne} revert={revert} />)}
             </ul>
             <Pages total={diff.total} ahead={(next) => readChangesAhead(of, next)} /></>}
           <Files items={effects?.files ?? []} />
@@ -278,7 +278,7 @@ function Item({ of, draft, head, change, shared, thread, edits, chooses, chosen,
   const [saying, setSaying] = useState(keptText(remarkName(of, draft, change)) !== "");
   const [opened, setOpened] = useState(false);
   const name = change.source ?? change.path ?? change.id;
-  const remarks = thread?.items.filter((each) => each.item?.id === change.id) ?? [];
+  const remarks = thread?.items.filter((each) => each.item?.kind === change.kind && each.item.id === change.id) ?? [];
   const early = (): void => readBeforeDiscard(of, head, change);
   return (
     <ChangeCard change={change}

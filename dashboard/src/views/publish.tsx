@@ -10,7 +10,7 @@ import { NoAgent, TakenChart } from "../components/taken.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
-import { isAbout, keyOf, may, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
+import { isAbout, keyOf, may, nameOfChange, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
 import { person, plural } from "../state/words.ts";
 import { ChangeList, Counts } from "./changes.tsx";
 import { Files, type File } from "./files.tsx";
@@ -130,7 +130,7 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, ended, close 
         {chosen && files.length > 0 && <p class="quiet">Tests and other files beside the rules stay in the draft.</p>}
         {may(of, "agent", "read") && <Failing of={of} />}
         <Doubt review={review} />
-        <Warnings total={chosen ? problems.filter(({ severity, id }) => severity === "warning" && chosenIds.has(id ?? "")).length : problemsTotal} />
+        <Warnings total={chosen ? problems.filter(({ severity, kind, id }) => severity === "warning" && kind && id && chosenIds.has(nameOfChange({ kind, id }))).length : problemsTotal} />
         {unapproved && <p class="blocked">This project requires the approval of a second person, which this draft does not have. Ask for it in the review, beside the changes.</p>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} help="Why, for those who read the history. If it is empty, the message lists the changes." />
         <Override unapproved={unapproved} unsigned={unsigned} allowed={may(of, "project", "override")} reason={reason} onInput={setReason} problem={call.faults.fields["override"]} />
