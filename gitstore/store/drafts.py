@@ -55,7 +55,7 @@ from gitstore.drafts.listing import (
 from gitstore.drafts.reopening import reopen
 from gitstore.drafts.reverting import RevertRequest, RevertResult, revert
 from gitstore.drafts.review_view import ReviewView, view_draft
-from gitstore.drafts.shared_records import SharedRecord, find_changed
+from gitstore.drafts.shared_records import MOST_SHARED, ChangedRecords, SharedRecord
 from gitstore.errors import Invalid, LostRace, NotFound, StoreError
 from gitstore.git.after_commit import after_commit
 from gitstore.git.refs import list_drafts
@@ -103,6 +103,7 @@ class Drafts(Component):
         self._fixes: LruCache[tuple[str, str, TreeId], Sequence[RuleFix]] = LruCache(
             _CACHED_FIXES, weigh=lambda fixes: len(fixes) + 1
         )
+        self._changed = ChangedRecords()
         self._open: LruCache[tuple[str, DraftHead, CommitId], OpenDraft] = LruCache(_CACHED_OPEN)
 
     def names(self, namespace: str, project: str) -> Sequence[str]:
@@ -146,14 +147,17 @@ class Drafts(Component):
     def shared(
         self, namespace: str, name: DraftName, kinds: Collection[Kind], ids: Collection[str]
     ) -> list[tuple[DraftHead, list[SharedRecord]]]:
-        """Return the other drafts of the project with those of the records that they change; a damaged draft is left out."""
+        """Return the newest other drafts of the project with those of the records that they change.
+
+        A damaged draft is left out.
+        """
         found = list[tuple[DraftHead, list[SharedRecord]]]()
-        for _, head in self.heads({namespace: [name.project]}):
-            if head.name == name:
-                continue
-            with suppress(StoreError, OSError), self._access.reading(namespace) as compiler:
-                states = self._states(compiler, read_draft(compiler.repository, head.name))
-                found.append((head, list(find_changed(states, kinds, ids))))
+        with self._access.reading(namespace) as compiler:
+            heads = sorted(list_heads(compiler.repository, [name.project]), key=lambda head: (-head.time, head.name))
+            for head in [each for each in heads if each.name != name][:MOST_SHARED]:
+                with suppress(StoreError, OSError):
+                    trees = read_draft(compiler.repository, head.name).trees
+                    found.append((head, self._changed.find(compiler, name.project, trees, kinds, ids)))
         return found
 
     def report(self, namespace: str, name: DraftName) -> DraftReport:

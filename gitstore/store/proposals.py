@@ -8,7 +8,7 @@ from functools import partial
 from content.cache import LruCache
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName, project_tree
-from gitstore.drafts.shared_records import SharedRecord, find_changed
+from gitstore.drafts.shared_records import MOST_SHARED, ChangedRecords, SharedRecord
 from gitstore.errors import StoreError
 from gitstore.git.refs import list_proposals
 from gitstore.layout import CommitId
@@ -41,6 +41,7 @@ class Proposals(Component):
         super().__init__(access)
         self._publishes = Publishes(access)
         self._reports: LruCache[tuple[str, Proposal], ProposalReport] = LruCache(_CACHED_REPORTS)
+        self._changed = ChangedRecords()
         self._known: LruCache[ProposalKey, Proposal] = LruCache(_CACHED_PROPOSALS)
 
     def all(self, namespace: str) -> list[Proposal]:
@@ -106,7 +107,7 @@ class Proposals(Component):
     def shared(
         self, namespace: str, name: DraftName, kinds: Collection[Kind], ids: Collection[str]
     ) -> list[tuple[Proposal, list[SharedRecord]]]:
-        """Return the open proposals with those of the records that they change, but for a branch at the head of this draft itself."""
+        """Return the newest open proposals with those of the records that they change, but for a branch at the head of this draft itself."""
         found = list[tuple[Proposal, list[SharedRecord]]]()
         own = self._access.directory.namespace(namespace).repository
         if not list_proposals(own):
@@ -114,15 +115,14 @@ class Proposals(Component):
         opened = [each for each in self.all(namespace) if name.project in each.projects and not each.is_merged]
         with self._access.reading(namespace) as compiler:
             head = compiler.repository.ref(name.ref)
-            for proposal in (each for each in opened if each.head and each.base and each.head != head):
+            for proposal in [each for each in opened if each.head and each.base and each.head != head][:MOST_SHARED]:
                 with suppress(StoreError, OSError):
-                    trees = (
+                    before, after = (
                         project_tree(compiler.repository, commit, name.project)
                         for commit in (proposal.base, proposal.head)
                         if commit
                     )
-                    before, after = (compiler.snapshot(name.project, tree) if tree else None for tree in trees)
-                    found.append((proposal, list(find_changed((before, after), kinds, ids))))
+                    found.append((proposal, self._changed.find(compiler, name.project, (before, after), kinds, ids)))
         return found
 
     def create(self, namespace: str, branch: str, name: DraftName, head: str = "") -> Proposal:

@@ -7,7 +7,7 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.errors import bad_request
-from api.http.guard.access import grants, readable_kinds
+from api.http.guard.access import grants, heavy, readable_kinds
 from api.http.guard.proposal_access import reader_of
 from api.http.request.parameters import read_draft_name, read_text
 from api.http.response import json_views, proposal_views
@@ -28,6 +28,7 @@ class SharedRecords:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @heavy
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show each of the records in `?ids=` with each other draft or proposal that changes it, the newest first."""
