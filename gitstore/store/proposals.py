@@ -10,8 +10,8 @@ from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName, project_tree
 from gitstore.drafts.shared_records import MOST_SHARED, ChangedRecords, SharedRecord
 from gitstore.errors import StoreError
-from gitstore.git.refs import list_proposals
-from gitstore.layout import CommitId
+from gitstore.git.refs import list_proposals, list_refs
+from gitstore.layout import DRAFT_PREFIX, CommitId
 from gitstore.merge.file_texts import FileTexts
 from gitstore.proposals import branches
 from gitstore.proposals.branches import UpdateRequest
@@ -107,15 +107,15 @@ class Proposals(Component):
     def shared(
         self, namespace: str, name: DraftName, kinds: Collection[Kind], ids: Collection[str]
     ) -> list[tuple[Proposal, list[SharedRecord]]]:
-        """Return the newest open proposals with those of the records that they change, but for a branch at the head of this draft itself."""
+        """Return the newest open proposals with those of the records that they change, but for a branch at the head of a draft."""
         found = list[tuple[Proposal, list[SharedRecord]]]()
-        own = self._access.directory.namespace(namespace).repository
+        own, prefix = self._access.directory.namespace(namespace).repository, f"{DRAFT_PREFIX}{name.project}/"
         if not list_proposals(own):
             return found
+        drafts = {commit for ref, commit in list_refs(own, is_lenient=True).items() if ref.startswith(prefix)}
         opened = [each for each in self.all(namespace) if name.project in each.projects and not each.is_merged]
         with self._access.reading(namespace) as compiler:
-            head = compiler.repository.ref(name.ref)
-            for proposal in [each for each in opened if each.head and each.base and each.head != head][:MOST_SHARED]:
+            for proposal in [each for each in opened if each.base and each.head not in drafts][:MOST_SHARED]:
                 with suppress(StoreError, OSError):
                     before, after = (
                         project_tree(compiler.repository, commit, name.project)

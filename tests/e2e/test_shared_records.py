@@ -35,13 +35,15 @@ def test_records_that_other_drafts_and_proposals_change_are_shown(world: World) 
     assert [each["kind"] for each in reader.get("/draft/shared", ids=f"{A},{TEXT}")["items"]] == ["page"]
 
 
-def test_a_proposal_shares_records_but_the_branch_of_the_draft_itself_does_not(world: World) -> None:
+def test_a_proposal_shares_records_but_a_branch_at_the_head_of_a_draft_does_not(world: World) -> None:
     place = world.place()
     place.published("/a")
     place.ask("PATCH", f"/draft/redirects/{A}", 200, json={"note": "mine"})
     body = {"branch": "team/sale", "project": "shop"}
     proposal = place.root.ask("POST", f"{place.space}/proposals", 201, json=body).json()
     assert place.get("/draft/shared", ids=A)["items"] == []
+    [main] = place.get("/draft/shared", draft="other", ids=A)["items"]
+    assert (main["draft"], main["proposal"]) == ("main", None)
     place.ask("PATCH", f"/draft/redirects/{A}", 200, json={"note": "mine, again"})
     [found] = place.get("/draft/shared", ids=A)["items"]
     assert (found["proposal"], found["title"], found["draft"]) == (proposal["id"], proposal["title"], None)
