@@ -86,6 +86,26 @@ def test_another_person_who_goes_on_starts_anew_and_gets_nothing_that_was_typed(
     assert drafted(place) == {}
 
 
+def test_no_secret_that_was_typed_is_copied_for_the_next_person(world: World, new_page: Opens) -> None:
+    place = world.place()
+    ada, bob = world.user("admin"), world.user("admin")
+    page = new_page(refused=4, permissions=["clipboard-read", "clipboard-write"])
+    sign_in(page, ada, f"/dashboard/settings/namespaces?name={place.namespace}&upstream=edit")
+    form = page.get_by_role("dialog", name=f"Upstream of {place.namespace}")
+    form.get_by_text("SSH", exact=True).click()
+    form.get_by_text("Git host", exact=True).click()
+    form.get_by_label("URL", exact=True).fill("https://ada:url-secret@git.example/rules.git")
+    form.get_by_label("User name").fill("robot")
+    for label in ("Password or token", "Private key", "Token for its API", "Secret of its webhook"):
+        form.get_by_label(label).fill("secret of Ada")
+    page.context.clear_cookies()
+    form.get_by_role("button", name="Save the upstream").click()
+    sign_in_over(page, bob)
+    page.get_by_role("button", name="Copy what was typed").click()
+    copied = "async () => (await navigator.clipboard.readText()) || null"
+    assert page.wait_for_function(copied).json_value() == "User name: robot"
+
+
 def test_another_person_in_another_tab_stops_what_the_first_one_saves(world: World, new_page: Opens) -> None:
     """Also where the tab itself has not noticed yet that its session has ended."""
     place = world.place()

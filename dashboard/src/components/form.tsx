@@ -44,16 +44,18 @@ interface TextAreaProps {
   help?: string | undefined;
   problem?: string | undefined;
   mono?: boolean;
+  /** Whether its text is never offered to another person. */
+  secret?: boolean;
   /** What Ctrl+Enter does, or ⌘Enter. */
   onSend?: () => void;
 }
 
-export function TextArea({ label, value, onInput, rows = 3, help, problem, mono = false, onSend }: TextAreaProps): JSX.Element {
+export function TextArea({ label, value, onInput, rows = 3, help, problem, mono = false, secret, onSend }: TextAreaProps): JSX.Element {
   const id = useId();
   return (
     <div class="field wide">
       <label for={id}>{label}</label>
-      <textarea id={id} rows={rows} value={value} spellcheck={!mono} class={mono ? "mono" : undefined} aria-invalid={problem ? "true" : undefined}
+      <textarea id={id} rows={rows} value={value} data-secret={secret} spellcheck={!mono} class={mono ? "mono" : undefined} aria-invalid={problem ? "true" : undefined}
         aria-describedby={describedBy(id, help, problem)} onInput={(event) => onInput(event.currentTarget.value)} onKeyDown={onSend && ((event) => {
           if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat) {
             event.preventDefault();

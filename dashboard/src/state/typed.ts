@@ -28,9 +28,9 @@ export function noteCode(editor: Element, text: string | null): void {
 
 export const isTyped = (): boolean => asksBeforeLeaving() || changed().length > 0;
 
-/** Return the texts, each after the name of its field; without passwords. */
+/** Return the texts, each after the name of its field; without passwords and other secrets. */
 export function typedText(): string {
-  const boxes = changed().filter((box) => !isTick(box) && !["password", "file"].includes(box.type)).map((box): [string, string] => [box.labels?.[0]?.textContent ?? box.ariaLabel ?? "", box.value]);
+  const boxes = changed().filter((box) => !isTick(box) && !["password", "file"].includes(box.type) && box.dataset["secret"] !== "true").map((box): [string, string] => [box.labels?.[0]?.textContent ?? box.ariaLabel ?? "", box.value]);
   const editors = [...codes].map(([editor, text]): [string, string] => [editor.previousElementSibling?.textContent ?? "", text]);
   return [...boxes, ...editors].map(([name, text]) => `${name}: ${text}`).join("\n");
 }

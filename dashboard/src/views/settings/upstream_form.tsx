@@ -63,7 +63,7 @@ function Form({ namespace, before }: { namespace: string; before: Upstream | nul
     setTouched(true);
   };
   type Texts = { [K in keyof typeof values]: (typeof values)[K] extends boolean ? never : K }[keyof typeof values];
-  const text = (name: Texts, label: string, more: { help?: string; required?: boolean; type?: "password" } = {}): JSX.Element =>
+  const text = (name: Texts, label: string, more: { help?: string; required?: boolean; type?: "password"; secret?: boolean } = {}): JSX.Element =>
     <Field label={label} name={name} value={values[name]} autocomplete={more.type ? "new-password" : "off"} onInput={(value) => set({ [name]: value })} problem={fields[name]} {...more} />;
   const choice = (name: Texts, label: string, options: readonly (readonly [string, string])[]): JSX.Element =>
     <Choice label={label} value={values[name]} options={options} onChange={(value) => set({ [name]: value })} problem={fields[name]} />;
@@ -100,12 +100,12 @@ function Form({ namespace, before }: { namespace: string; before: Upstream | nul
   return (
     <FormDialog title={`Upstream of ${namespace}`} dirty={touched} onClose={back} class="wide">
       <form class="form" onSubmit={submit}><Refusal text={call.faults.text} />
-        {text("url", "URL", { required: true, help: "https://…, or ssh://git@host/path" })}
+        {text("url", "URL", { required: true, secret: true, help: "https://…, or ssh://git@host/path" })}
         {choice("mode", "Mode", [["source", "source: the upstream is the truth, and a publish is a push to it"], ["mirror", "mirror: this service is the only writer, and the upstream receives"]])}
         <div class="two">{text("branch", "Branch", { required: true, help: "It is release here." })}{text("path", "Folder", { help: "Empty: the whole repository." })}
           {text("username", "User name")}{text("password", "Password or token", stays(before?.hasPassword))}</div>
         <details open={isWrong("sshKey", "knownHosts")}><summary>SSH</summary><div class="form">
-          <TextArea label="Private key" mono value={values.sshKey} onInput={(sshKey) => set({ sshKey })} problem={fields["sshKey"]} help={before?.hasSshKey ? "Empty: it stays, unless the URL changes." : undefined} />
+          <TextArea label="Private key" mono secret value={values.sshKey} onInput={(sshKey) => set({ sshKey })} problem={fields["sshKey"]} help={before?.hasSshKey ? "Empty: it stays, unless the URL changes." : undefined} />
           <TextArea label="Known hosts" mono value={values.knownHosts} onInput={(knownHosts) => set({ knownHosts })} problem={fields["knownHosts"]} help="Lines of known_hosts, which you compared." /></div></details>
         <details open={isWrong("host", "hostUrl", "hostToken", "hookSecret")}><summary>Git host</summary><div class="two">
           {choice("host", "Host", [["", "by the URL"], ["github", "GitHub"], ["gitlab", "GitLab"], ["gitea", "Gitea"], ["forgejo", "Forgejo"], ["none", "none"]])}

@@ -178,7 +178,7 @@ function Form({ namespace, hook, done }: { namespace: string; hook: Hook | null;
   return (
     <FormDialog title={hook ? "Edit the webhook" : "Add a webhook"} dirty={touched} onClose={() => ask({ edit: "" })} class="wide">
       <form class="form" onSubmit={submit}><Refusal text={call.faults.text} />
-        <Field label="URL" name="url" required value={url} onInput={(text) => set({ url: text })} problem={fields["url"]} />
+        <Field label="URL" name="url" required secret value={url} onInput={(text) => set({ url: text })} problem={fields["url"]} />
         <Field label="Description" name="description" value={description} onInput={(text) => set({ description: text })} problem={fields["description"]} />
         <Choose legend="Events" all="All events, also those to come" names={EVENTS} chosen={events} onChange={(names) => set({ events: names })} problem={fields["events"]} />
         <Choose legend="Projects" all="All projects, also new ones" names={names} chosen={chosen} onChange={(names) => set({ projects: names })} problem={fields["projects"]} />
