@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.dashboard.conftest import sign_in
@@ -252,6 +253,32 @@ def test_many_are_chosen_and_changed_deleted_or_replaced_together(world: World, 
     question.get_by_role("button", name="Remove 3 redirects").click()
     expect(page.get_by_text("\u2212 removed")).to_have_count(3)
     assert drafted(place) == {}
+
+
+@pytest.mark.parametrize("act", ["remove", "replace"])
+def test_nothing_is_removed_or_replaced_that_a_colleague_changed_since_the_question_in_a_draft_that_nobody_had_begun(
+    world: World, new_page: Opens, act: str
+) -> None:
+    place = world.place()
+    place.published("/a", "/b")
+    [first, _] = place.get("/draft/redirects")["items"]
+    page = new_page(refused=409)
+    sign_in(page, world.user("admin"), view(place))
+    page.get_by_label("Choose all on this page").check()
+    if act == "remove":
+        page.get_by_role("button", name="Delete …").click()
+        last = page.get_by_role("button", name="Remove 2 redirects")
+    else:
+        page.get_by_role("button", name="Replace in them").click()
+        page.get_by_label("Find").fill("/new")
+        page.get_by_label("Replace with").fill("/mine")
+        page.get_by_role("button", name="Show what changes").click()
+        last = page.get_by_role("button", name="Replace in 2 redirects")
+    expect(last).to_be_visible()
+    place.ask("PATCH", f"/draft/redirects/{first['id']}", 200, json={"note": "of a colleague"})
+    last.click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("draft")
+    assert drafted(place) == {"/a": "/new", "/b": "/new"}
 
 
 def test_the_undo_of_a_change_of_many_stays_until_it_is_closed(world: World, new_page: Opens) -> None:

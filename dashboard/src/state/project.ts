@@ -25,6 +25,9 @@ export function ofView({ namespace = "", project = "" }: Record<string, string>)
 /** Return what tells apart what is read of two projects or drafts. */
 export const keyOf = ({ namespace, project, draft = "main" }: Of): string => `${namespace}/${project} ${draft}`;
 
+/** The head of a draft that nobody has begun. */
+export const NO_DRAFT = "0".repeat(40);
+
 const DRAFT_NAME = /^[A-Za-z0-9_-]{1,50}$/;
 
 /** Return what is wrong with the name of a draft; empty for a valid one. */

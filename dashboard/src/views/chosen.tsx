@@ -8,7 +8,7 @@ import { FormDialog, Refusal, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { filtersOf, isKept, showsRemoved, type RecordKind as Kind } from "../state/filters.ts";
-import { changeDraft, CODES, fileOf, headNow, keepPage, noteStep, P, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
+import { changeDraft, CODES, fileOf, headNow, keepPage, NO_DRAFT, noteStep, P, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
 import { inWords, plural } from "../state/words.ts";
 import { discardChanges } from "./discard.ts";
 import { STATUSES } from "./redirect_editor.tsx";
@@ -112,7 +112,7 @@ export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenP
     else await make({ preview, body });
   }, `${many} ${number === 1 ? "is" : "are"} looked at and changed in the draft`);
   const make = async ({ preview, body }: Plan): Promise<void> => {
-    const { head } = await post(`${P}/draft/replace`, { path: of, body: { ...body, ...(preview.head ? { head: preview.head } : {}) } }).catch(sayMoved);
+    const { head } = await post(`${P}/draft/replace`, { path: of, body: { ...body, head: preview.head ?? NO_DRAFT } }).catch(sayMoved);
     noteStep(preview.head, head);
     tellChanged();
     setPlan(null);

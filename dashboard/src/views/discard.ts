@@ -4,15 +4,12 @@ import type { components } from "../api/schema.d.ts";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { painted } from "../state/frames.ts";
-import { changeDraft, fileOf, ifMatch, nameOfChange, noteStep, P, type Change as AnyChange, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
+import { changeDraft, fileOf, ifMatch, nameOfChange, NO_DRAFT, noteStep, P, type Change as AnyChange, type DraftChange, type Of, type Page, type Redirect } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 
 /** What a change is put back by. */
 type Change = Pick<AnyChange, "kind" | "id" | "change" | "source" | "path">;
 export type Rule = { kind: "redirect"; item: Redirect } | { kind: "page"; item: Page };
-
-/** The head of a draft that nobody has begun. */
-const NO_DRAFT = "0".repeat(40);
 
 /** Rules that are read one by one, for Undo. */
 export const MOST_UNDONE = 500;

@@ -9,7 +9,7 @@ import { CodeField } from "../components/text_editor.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { filtersOf, isKept, showsRemoved, type RecordKind } from "../state/filters.ts";
-import { noteStep, P, type Of, type Page, type Redirect } from "../state/project.ts";
+import { NO_DRAFT, noteStep, P, type Of, type Page, type Redirect } from "../state/project.ts";
 import { inWords, plural, reveal } from "../state/words.ts";
 import type { Choosing } from "./chosen.tsx";
 import { Difference } from "./differences.tsx";
@@ -90,7 +90,7 @@ function Replacement({ of, kind, scope: { ids, filters, text: scope }, close }: 
     const { head, items, total } = preview.found;
     const all = items.length < total && total <= MOST_UNDONE ? await previewOf(preview.body, total) : preview.found;
     const undo = all.items.length === total && all.head === head ? await undoReplacement(of, kind, all.items) : undefined;
-    const done = await post(`${P}/draft/replace`, { path: of, body: { ...preview.body, ...(head ? { head } : {}) } });
+    const done = await post(`${P}/draft/replace`, { path: of, body: { ...preview.body, head: head ?? NO_DRAFT } });
     noteStep(head, done.head);
     tellChanged();
     toast(`Replaced in ${plural(total, kind)} of the draft.`, done.head ? undo?.(done.head) : undefined, undefined, total > 1);

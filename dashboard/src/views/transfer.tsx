@@ -7,7 +7,7 @@ import { Badge, Button, Long, Select } from "../components/basics.tsx";
 import { Check, Refusal, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
-import { may, ofView, P, viewPath, type Of } from "../state/project.ts";
+import { may, NO_DRAFT, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place } from "../state/router.ts";
 import { bytes, capital, count, inWords, plural, reveal } from "../state/words.ts";
 import { Problems, worded } from "./changes.tsx";
@@ -21,8 +21,6 @@ const FORMATS = [["tsv", "Tab-separated, can be imported again"], ["yaml", "YAML
 const STATES = [["published", "What is published"], ["draft", "The draft"]] as const;
 
 const EXAMPLE = ["type\tsource\ttarget\tstatus\tnote\ttags", "BASIC\t/old\t/new\t301\t\t", "BASIC\t/sale\thttps://shop.example/offers\t302\tUntil the autumn\tsale, shop", ""].join("\n");
-
-const NO_DRAFT = "0".repeat(40); // the head of a draft that there is not
 
 const SHOWN = 50;
 const LISTED = 1000; // wrong lines of which the service lists the errors
