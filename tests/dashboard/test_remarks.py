@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
 from tests.dashboard.test_pages import violations
 from tests.e2e.caller import Caller
 from tests.e2e.world import World
+from tests.service import wait_until
 
 Opens = Callable[..., Page]
 SHOWN = 100  # remarks that are shown at first
@@ -153,3 +154,23 @@ def test_the_review_is_asked_for_and_given_from_the_top_of_a_long_draft(world: W
     other.get_by_role("button", name="Review", exact=True).press("Enter")
     expect(other.get_by_label("Your comment")).to_be_focused()
     expect(other.get_by_role("button", name="✓ Approve")).to_be_in_viewport()
+
+
+def test_what_is_typed_while_a_comment_is_sent_stays(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    sent: list[Route] = []
+    page.route(
+        "**/draft/review*", lambda route: sent.append(route) if route.request.method == "POST" else route.continue_()
+    )
+    field = page.get_by_label("Your comment")
+    field.fill("First")
+    field.press("Control+Enter")
+    wait_until(lambda: page.evaluate("1") and sent, 10, "the comment")
+    field.press_sequentially(", second")
+    sent[0].continue_()
+    expect(page.locator(".remarks").get_by_role("listitem")).to_have_count(1)
+    expect(page.get_by_text("The comment is added.")).to_be_visible()
+    expect(field).to_have_value("First, second")

@@ -235,3 +235,29 @@ def test_a_disabled_account_leaves_its_text_covered(world: World, new_page: Open
     admin.ask("PATCH", f"/api/user/{user['id']}", 200, json={"active": True})
     sign_in_over(page, ada)
     expect(page.locator("tbody")).to_contain_text("/of-ada")
+
+
+def test_what_is_saved_is_nothing_typed_and_what_is_typed_during_a_save_stays(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page(refused=401)
+    sign_in(page, world.user("admin"), f"/dashboard/settings/namespaces?name={place.namespace}")
+    saves: list[Route] = []
+    page.route(
+        f"**{place.space}", lambda route: saves.append(route) if route.request.method == "PATCH" else route.continue_()
+    )
+    field = page.get_by_label("Description")
+    save = page.get_by_role("button", name="Save the description")
+    field.fill("Of Ada")
+    save.click()
+    wait_until(lambda: page.evaluate("1") and saves, 10, "the save")
+    field.fill("Of Ada, and more")
+    saves[0].continue_()
+    expect(page.get_by_text("The description is saved.")).to_be_visible()
+    expect(field).to_have_value("Of Ada, and more")
+    page.unroute(f"**{place.space}")
+    save.click()
+    expect(save).to_be_disabled()
+    expect(page.get_by_text("The description is saved.")).to_have_count(2)
+    sign_out_elsewhere(page)
+    expect(page.get_by_role("heading", name="Sign in to Waypost")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Sign in again")).to_have_count(0)

@@ -35,6 +35,8 @@ interface FieldProps {
   placeholder?: string;
   /** Whether its text is never offered to another person, as that of a password never is. */
   secret?: boolean;
+  /** What is saved of it, where it stays after a save: what differs is not saved. */
+  saved?: string;
   onInput?: (value: string) => void;
 }
 
@@ -43,13 +45,13 @@ export const describedBy = (id: string, help?: string, problem?: string): string
   [help ? `${id}-help` : "", problem ? `${id}-problem` : ""].join(" ").trim() || undefined;
 
 /** A labelled field of a form, with its problem beside it. */
-export function Field({ label, name, type = "text", help, problem, secret, onInput, ...rest }: FieldProps): JSX.Element {
+export function Field({ label, name, type = "text", help, problem, secret, saved, onInput, ...rest }: FieldProps): JSX.Element {
   const id = useId();
   const kind = { type } as { type: "text" }; // Preact's types tie the type to the role
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <input id={id} name={name} {...kind} data-secret={secret} spellcheck={false} aria-invalid={problem ? "true" : undefined}
+      <input id={id} name={name} {...kind} data-secret={secret} data-saved={saved} spellcheck={false} aria-invalid={problem ? "true" : undefined}
         aria-describedby={describedBy(id, help, problem)} onInput={(event) => onInput?.(event.currentTarget.value)} {...rest} />
       {help && <p class="help" id={`${id}-help`}>{help}</p>}
       {problem && <p class="problem" id={`${id}-problem`} role="alert">{problem}</p>}

@@ -11,7 +11,7 @@ const isTick = (box: Box): box is HTMLInputElement => box.type === "checkbox" ||
 const valueOf = (box: Box): string => (isTick(box) ? String(box.checked) : box.value);
 
 const changed = (): Box[] =>
-  [...document.querySelectorAll<Box>(BOXES)].filter((box) => before.has(box) && before.get(box) !== valueOf(box) && !box.closest(".again"));
+  [...document.querySelectorAll<Box>(BOXES)].filter((box) => before.has(box) && (box.dataset["saved"] ?? before.get(box)) !== valueOf(box) && !box.closest(".again"));
 
 /** Note what each field has before it is changed; call once. */
 export function followTyping(): void {

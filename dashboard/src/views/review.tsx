@@ -8,7 +8,7 @@ import { Confirm } from "../components/confirm.tsx";
 import { Refusal, TextArea, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
-import { useKept } from "../state/kept.ts";
+import { keptText, useKept } from "../state/kept.ts";
 import { linkParts } from "../state/links.ts";
 import { headNow, keyOf, may, mayEdit, P, type Of } from "../state/project.ts";
 import { count, plural } from "../state/words.ts";
@@ -146,7 +146,7 @@ export function Statement({ of, what, head, label, kept, review = null, judges, 
   if (!mayRemark(of)) return null;
   const tell = async (action: Action): Promise<void> => {
     await send({ action, head, ...(note ? { note } : {}) });
-    setNote("");
+    if (keptText(kept) === note) setNote(""); // what was typed meanwhile stays
     tellChanged();
     toast(action === "comment" ? "The comment is added." : `The ${action === "request" ? "review" : what} is ${DONE[action]}.`);
     done?.();

@@ -114,7 +114,7 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
     const now = description ?? "";
     await patch("/api/namespace/{namespace}", { path, body: { description: now } });
     found.show((held) => ({ ...held, description: now }));
-    setDescription(null);
+    setDescription((typed) => (typed === now ? null : typed)); // what was typed meanwhile stays
     found.reload();
     done();
     toast("The description is saved.");
@@ -141,7 +141,7 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
         <p class="help">Git asks for your user name and your password. In place of the password it takes a personal token, which you make in <a href="/dashboard/settings">your account</a>.</p>
         <Upstream name={name} found={upstream} /></Part>
         {writes && found.data && <Part title="Description">
-          <Field label="Description" name="description" value={description ?? found.data.description} onInput={setDescription} problem={call.faults.fields["description"]} />
+          <Field label="Description" name="description" value={description ?? found.data.description} saved={found.data.description} onInput={setDescription} problem={call.faults.fields["description"]} />
           <p class="actions"><Button disabled={call.busy || !redescribed} onClick={describe}>Save the description</Button></p></Part>}
         <Part title="Projects">
         {projects.error && <Failure error={projects.error} retry={projects.reload} />}
