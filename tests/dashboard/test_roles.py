@@ -185,6 +185,22 @@ def test_one_kind_alone_is_edited_by_who_may_write_only_that(
     expect(browser.get_by_role("button", name="Discard all …")).to_have_count(0)
 
 
+def test_nothing_of_redirects_is_asked_while_a_page_is_typed_by_who_may_not_read_them(
+    world: World, new_page: Opens
+) -> None:
+    place = world.place()
+    page = new_page()
+    sign_in(page, person_of(world, "project:read", "page:read", "page:write"), view(place, "/pages?edit=new"))
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
+    field = page.get_by_role("dialog", name="Add a page").get_by_label("Path")
+    for path in ("/robots.txt", "/humans.txt"):
+        with page.expect_response(f"**/draft/pages?*{path.removeprefix('/')}*"):
+            field.fill(path)
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert asked == []
+
+
 def test_a_conflict_is_resolved_by_who_may_write_its_kind(world: World, new_page: Opens) -> None:
     place = world.place()
     place.published("/a")

@@ -127,7 +127,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Page | nu
   const call = useCall(FIELDS);
   const editable = may(of, "page", "write") && item?.change !== "removed";
   const dirty = JSON.stringify(values) !== JSON.stringify(start);
-  const namesake = useNamesake(of, "page", editable && values.path !== item?.path ? values.path : "", urlOf({ type: values.type as Page["type"], source: values.path }), item?.id);
+  const namesake = useNamesake(of, "page", editable && values.path !== item?.path ? values.path : "", may(of, "redirect", "read") ? urlOf({ type: values.type as Page["type"], source: values.path }) : "", item?.id);
   const set = (field: keyof Values) => (value: string): void => {
     setValues((before) => ({ ...before, [field]: value }));
     call.forget(field);
