@@ -192,6 +192,19 @@ def test_a_rule_that_differs_only_in_case_or_a_slash_is_named_while_one_is_typed
     expect(form.get_by_role("list", name="Nearly matches")).to_have_text("/terms.txt it matches in lower case")
 
 
+def test_a_page_is_sent_with_the_keyboard_from_its_content(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/pages?edit=new"))
+    form = page.get_by_role("dialog", name="Add a page")
+    form.get_by_label("Path").fill("/robots.txt")
+    form.locator(".cm-content").click()
+    page.keyboard.type("Disallow: /")
+    page.keyboard.press("Control+Enter")
+    expect(form).to_be_hidden()
+    assert [each["content"] for each in place.get("/draft/pages")["items"]] == ["Disallow: /"]
+
+
 def test_a_rule_that_another_person_changed_meanwhile_is_not_overwritten_unasked(world: World, new_page: Opens) -> None:
     place = world.place()
     made = place.add("/a", "/first")

@@ -96,7 +96,8 @@ export function mountEditor(host: HTMLElement, options: EditorOptions): Editor {
       extensions: [
         ...separator, STYLE, TYPE_OVER, history(), language.of(languageOf(options.language)), about.of(attributes(options.label, false)),
         // Tab moves to the next field, as in every other field.
-        keymap.of([...defaultKeymap, ...historyKeymap]),
+        // Ctrl+Enter sends the form, which hears of it.
+        keymap.of([...defaultKeymap.filter(({ key }) => key !== "Mod-Enter"), ...historyKeymap]),
         EditorView.updateListener.of((update) => {
           if (update.docChanged) options.onInput(update.state.sliceDoc());
         }),
