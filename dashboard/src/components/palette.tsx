@@ -9,11 +9,11 @@ import { useLoad } from "../state/load.ts";
 import { readOverview, type Overview } from "../state/overview.ts";
 import { preview } from "../state/preview.ts";
 import { may, ofView, P, projectPath, viewPath, type Of } from "../state/project.ts";
+import { PROJECT_TABS, settingsPath, tabsOf } from "../state/project_tabs.ts";
 import { settingsTabs } from "../state/settings_tabs.ts";
 import { visited, type Visit } from "../state/visited.ts";
 import { brief, count } from "../state/words.ts";
 import { go, place } from "../state/router.ts";
-import { PROJECT_TABS, settingsPath, tabsOf } from "../views/view.ts";
 import { Dialog } from "./dialog.tsx";
 import { Check } from "./form.tsx";
 

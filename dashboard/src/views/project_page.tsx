@@ -10,12 +10,13 @@ import { useConvergence } from "../state/convergence.ts";
 import { useLoad } from "../state/load.ts";
 import { FRESH, usePolling } from "../state/polling.ts";
 import { isAbout, isAboutDraft, may, ofView, P, projectPath, viewPath, type Of } from "../state/project.ts";
+import { PROJECT_TABS, settingsPath, tabsOf } from "../state/project_tabs.ts";
 import { go, place } from "../state/router.ts";
 import { noteVisit } from "../state/visited.ts";
 import { plural } from "../state/words.ts";
 import { DraftChoice } from "./draft_choice.tsx";
 import { readChangesAhead, readRedirectsAhead } from "./draft_lists.ts";
-import { PROJECT_TABS, settingsPath, tabsOf, type FrameProps } from "./view.ts";
+import type { FrameProps } from "./view.ts";
 
 /** The views that show a draft, and so have a list to choose one of. */
 const OF_DRAFTS = new Set(["", "pages", "draft", "test", "transfer"]);
