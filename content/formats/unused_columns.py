@@ -8,6 +8,7 @@ from content.records.nearness import nearest
 
 _MOST = 100  # that are listed
 _MAX_SHOWN = 100  # characters of a name
+_NO_STATUS = 'no column is named "status", so each redirect gets 301'
 
 
 class UnusedColumn(NamedTuple):
@@ -25,6 +26,9 @@ class UnusedColumns:
         missing = [name for name, place in zip(fields, layout.places, strict=True) if place is None]
         named = [(column, name[:_MAX_SHOWN]) for column, name in layout.others.items() if name][:_MOST]
         self.found = tuple(UnusedColumn(column, name, _explain(name, fields, missing)) for column, name in named)
+        if "status" in missing and self.found and not any(each.message.endswith("?") for each in self.found):
+            *others, last = self.found  # one of them may have the statuses
+            self.found = (*others, last._replace(message=f"{last.message}; {_NO_STATUS}"))
         self._nameless = {column for column, name in layout.others.items() if not name}
 
     def read(self, texts: Sequence[str]) -> None:

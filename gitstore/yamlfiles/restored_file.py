@@ -115,7 +115,7 @@ def _kept_lines(now: bytes, edited: bytes) -> Counter[bytes]:
 def _lost_lines(now: bytes, edited: bytes, found: RewrittenFile) -> Counter[bytes]:
     """Return the lines of `now` that an edit leaves and `found` does not have, unless it is in the other layout there.
 
-    A line of a rule that is there too does not stand for a comment with the same text.
+    A comment is lost also where a line of a rule has the same text.
     """
     kept, have = _kept_lines(now, edited), _lines(found.data)
     return kept - (have | _dumped(found.rules.records)) if kept - have else Counter()

@@ -400,6 +400,10 @@ def test_answers_are_kept_as_tests_which_hold_a_publish(world: World, new_page: 
     place.refused("POST", "/publish", 422, "invalid_content")
     tests.get_by_role("button", name="Remove the test of /nothing").click()
     expect(tests).to_contain_text("1 test passes")
+    page.get_by_role("log").get_by_role("button", name="Undo").click()
+    expect(tests).to_contain_text("1 of 2 tests fails")
+    tests.get_by_role("button", name="Remove the test of /nothing").click()
+    expect(tests).to_contain_text("1 test passes")
     place.publish()
 
 

@@ -144,6 +144,9 @@ def test_a_rejection_and_warnings_are_told_before_a_publish_and_in_the_history(w
     page.get_by_role("button", name="Publish …").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text("1 warning")).to_be_visible()
+    expect(dialog.get_by_role("list", name="What is published").get_by_role("listitem")).to_have_text(
+        ["Added /a", "Added /b"]
+    )
     expect(dialog).not_to_contain_text("Rejected")
     body = {"action": "reject", "head": head, "note": "Not /c."}
     place.as_(world.person("publisher")).ask("POST", "/draft/review", 200, json=body)

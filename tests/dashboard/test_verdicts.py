@@ -34,6 +34,25 @@ def test_who_approves_their_own_draft_is_asked_first(world: World, new_page: Ope
     expect(other.get_by_text("✓ Approved").first).to_be_visible()
 
 
+def test_an_approval_of_ones_own_draft_is_of_what_was_shown_when_it_was_asked_about(
+    world: World, new_page: Opens
+) -> None:
+    place = world.place()
+    ada = world.user("publisher")
+    place.as_(Caller(world.http, world.session(ada)["accessToken"])).add("/mine")
+    page = new_page()
+    sign_in(page, ada, view(place, "/draft"))
+    page.get_by_role("button", name="✓ Approve").click()
+    question = page.get_by_role("dialog", name="Approve your own draft?")
+    expect(question).to_be_visible()
+    place.add("/evil")
+    expect(question).to_have_count(0)
+    expect(page.get_by_text("The draft has changed since you began to look at it.")).to_be_visible()
+    assert place.get("/draft/review")["total"] == 0
+    page.get_by_role("button", name="I have looked").click()
+    expect(question).to_have_count(0)
+
+
 def test_a_rejection_needs_a_reason(world: World, new_page: Opens) -> None:
     place = world.place()
     place.add("/a")

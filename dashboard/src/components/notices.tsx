@@ -18,7 +18,7 @@ export function Notices({ over = false }: { over?: boolean }): JSX.Element {
     return () => void (places.value = places.peek().filter((each) => each !== here));
   }, []);
   const isTop = places.value.at(-1) === here;
-  return <>{isTop && <Lost />}<Toasts shown={isTop} over={over} /></>;
+  return <>{isTop && <Lost />}<Toasts shown={isTop} /></>;
 }
 
 /** That nothing is heard of the service. */

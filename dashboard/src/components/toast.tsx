@@ -1,7 +1,6 @@
 // What has just happened, in a line that goes away, or stays until it is closed; with a way to undo it where there is one.
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
 import { state } from "../api/session.ts";
 
 export interface Link {
@@ -22,11 +21,11 @@ const SECONDS = 6;
 const toasts = signal<Toast[]>([]);
 let next = 0;
 
-/** Tell something. The Undo of a change of `many` stays until it is closed, or the next such change: the draft has moved on then. */
+/** Tell something. The Undo of a change of `many` stays until it is closed, or the next change that can be undone: the draft has moved on then. */
 export function toast(text: string, undo?: () => void, link?: Link, many = false): void {
   const key = next++;
   const stays = many && undo !== undefined;
-  const staying = toasts.value.filter((each) => each.stays && !stays);
+  const staying = toasts.value.filter((each) => each.stays && !undo);
   toasts.value = [...staying, ...toasts.value.filter((each) => !each.stays).slice(-2), { text, undo, link, stays, key }];
   const wait = SECONDS * 1000 * (undo ?? link ? 2 : 1);
   const end = (): void => {
@@ -47,13 +46,9 @@ export function dropToasts(): void {
   toasts.value = [];
 }
 
-export function Toasts({ shown, over }: { shown: boolean; over: boolean }): JSX.Element {
-  const box = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => {
-    if (over) box.current?.lastElementChild?.scrollIntoView({ block: "nearest" }); // it is at the end of a dialog
-  }, [toasts.value]);
+export function Toasts({ shown }: { shown: boolean }): JSX.Element {
   return (
-    <div class="toasts" role="log" ref={box}>
+    <div class="toasts" role="log">
       {shown && !isCovered() && toasts.value.map(({ text, undo, link, stays, key }) => (
         <div class="toast" key={key}>
           <span>{text}</span>

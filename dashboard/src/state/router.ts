@@ -123,15 +123,18 @@ async function scrollBack({ top = 0, link, at = 0 }: Step): Promise<void> {
   await painted(); // without what was shown before
   if (signal.aborted) return;
   const end = (): void => own.abort();
-  const watch = new ResizeObserver(() => {
-    const found = link && document.querySelector(`#content a[href="${CSS.escape(link)}"]`);
-    if (link ? !found : document.documentElement.scrollHeight - innerHeight < top) return;
-    scrollTo({ top: found ? scrollY + found.getBoundingClientRect().top - at : top, behavior: "instant" });
+  const scroll = (found?: Element | null): void => {
     end();
+    numberStep(step()); // what follows is another place
+    scrollTo({ top: found ? scrollY + found.getBoundingClientRect().top - at : top, behavior: "instant" });
+  };
+  const watch = new ResizeObserver(() => {
+    const found = link ? document.querySelector(`#content a[href="${CSS.escape(link)}"]`) : null;
+    if (found || (!link && document.documentElement.scrollHeight - innerHeight >= top)) scroll(found);
   });
   signal.addEventListener("abort", () => watch.disconnect());
   for (const type of ["wheel", "touchstart", "pointerdown", "keydown"]) addEventListener(type, end, { signal });
-  setTimeout(end, PATIENCE);
+  setTimeout(() => signal.aborted || scroll(), PATIENCE); // the link is gone, or the list is shorter
   watch.observe(document.body);
 }
 

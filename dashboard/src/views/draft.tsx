@@ -69,7 +69,7 @@ function Body({ of }: { of: Of }): JSX.Element {
       {failure}
       {head
         ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} lose={(changes, now) => diff.show((list) => without(list, changes, now))} end={() => diff.show(ended)} effects={effects.data} thread={thread} earlier={() => setMost(most + MOST_REMARKS)} publish={setPublishing} />
-        : <Empty title="No draft is open"><p>What you change in the <a href={viewPath(of)}>redirects</a> or <a href={viewPath(of, "pages")}>pages</a> begins one.</p></Empty>}
+        : <Empty title={draft === "main" ? "No draft is open" : `The draft ${draft} has no changes`}><p>What you change in the <a href={viewPath(of)}>redirects</a> or <a href={viewPath(of, "pages")}>pages</a> begins one.</p></Empty>}
       {!head && <Fixes of={of} draft={draft} head={null} />}
       {publishing && <PublishDialog of={of} draft={draft} {...publishing} now={now} ended={!head} close={() => setPublishing(null)} />}
     </>
@@ -179,13 +179,17 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
   const chooseList = (): void => call.run(async () => {
     const list = await get(`${P}/draft/changes`, { path: of, query: { draft, ...changeFilters(place.peek().query), limit: MOST_CHOSEN } });
     if (list.head !== diff.head) throw new Error("The draft has changed meanwhile, so nothing is chosen: look at its changes, then choose again.");
-    choose(list.items.filter((each) => edits(each) || publishes), true);
+    setChosen(({ all: held, of: from }) => {
+      const now = from === diff ? held : stillThere(held, from, diff);
+      const isTakenBack = ({ id }: Change): boolean => chosen.has(id) && !now.has(id); // while the list was read
+      return { all: new Map([...now, ...list.items.filter((each) => (edits(each) || publishes) && !isTakenBack(each)).map((each) => [each.id, each] as const)]), of: diff };
+    });
   }, "the changes are read");
   const revert = (changes: readonly Change[]): void => call.run(async () => {
     const { undo, head: now } = await discardChanges(of, draft, head, changes);
     setChosen({ all: new Map(), of: diff });
     if (now) lose(changes, now);
-    toast(changes.length === 1 && changes[0] ? `The change of ${brief(changes[0].source ?? changes[0].path ?? "a rule")} is discarded.` : `${plural(changes.length, "change")} discarded.`, undo);
+    toast(changes.length === 1 && changes[0] ? `The change of ${brief(changes[0].source ?? changes[0].path ?? "a rule")} is discarded.` : `${plural(changes.length, "change")} discarded.`, undo, undefined, changes.length > 1);
     void painted().then(tellChanged); // the next discard need not wait for it
   }, "the changes are discarded");
   const unapproved = isUnapproved(state);
@@ -209,7 +213,7 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
   ]);
   return (
     <>
-      <div class="summary">
+      <div class={chosen.size > 0 ? "summary held" : "summary"}>
         <p class="facts"><strong><Counts counts={diff.counts} files={state?.files ?? []} /></strong>{state ? <ReviewBadge review={review} /> : <span role="status">Checking the rules …</span>}
           {state?.pullRequest && <a href={state.pullRequest.url} rel="noreferrer" target="_blank">Pull request {state.pullRequest.number} ({state.pullRequest.state})</a>}</p>
         <p class="actions">
@@ -238,7 +242,7 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
           {diff.total === 0 ? sizeOf(diff) > 0 ? <Empty title="No change matches"><p><a href={withQuery(place.value, { q: "", change: "" })}>Show all {plural(sizeOf(diff), "change")}</a></p></Empty> : <Empty title="No rule differs from what is published" /> : <>
             {choosable.length > 0 && <div class="choice"><input type="checkbox" id="choose-page" ref={(box) => { if (box) box.indeterminate = chosen.size > 0 && !isAllShown; }} checked={isAllShown} onChange={choosePage} /><label for="choose-page">Choose all on this page</label>
               <span role="status">{chosen.size > 0 && `${count(chosen.size)} chosen`}</span>
-              {isAllShown && diff.total > diff.items.length && diff.total <= MOST_CHOSEN && chosen.size < diff.total && <Button disabled={call.busy} onClick={chooseList}>Choose all {count(diff.total)} of this list</Button>}
+              {isAllShown && diff.total > diff.items.length && diff.total <= MOST_CHOSEN && chosen.size < sizeOf(diff) && <Button disabled={call.busy} onClick={chooseList}>Choose all {count(diff.total)} of this list</Button>}
               {chosen.size > 0 && <Button onClick={() => setChosen({ all: new Map(), of: diff })}>Choose none</Button>}</div>}
             <ul class="changes">
               {shown.map((each) => <Item key={nameOfChange(each)} of={of} draft={draft} head={head} change={each} shared={shared} thread={thread.data} edits={edits(each)} chooses={edits(each) || publishes}

@@ -89,10 +89,14 @@ export function ProjectTests({ of, draft }: { of: Of; draft: string }): JSX.Elem
     toast(`The test of ${url} expects what the draft answers: ${answerText(result)}.`);
   });
   const drop = (test: Test): void => call.run(async () => {
-    const kept = tests.filter((each) => each !== test).map(bodyOf);
-    await put(`${P}/draft/tests`, { path: of, query: { draft }, body: { tests: kept, ...(head ? { head } : {}) } });
-    tellChanged();
-    toast(`The test of ${test.url} is removed in the draft.`);
+    const write = async (list: readonly Test[], seen: string | null): Promise<string | null> => {
+      const answer = await put(`${P}/draft/tests`, { path: of, query: { draft }, body: { tests: list.map(bodyOf), ...(seen ? { head: seen } : {}) } });
+      tellChanged();
+      return answer.head;
+    };
+    const now = await write(tests.filter((each) => each !== test), head);
+    // Where the draft has changed since, the service says so, and nothing of others is lost.
+    toast(`The test of ${test.url} is removed in the draft.`, () => call.run(async () => { await write(tests, now); }));
   });
   return (
     <section aria-labelledby="project-tests">

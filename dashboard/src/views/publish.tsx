@@ -11,7 +11,7 @@ import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
 import { useLoad } from "../state/load.ts";
 import { isAbout, keyOf, may, nameOfChange, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
-import { person, plural } from "../state/words.ts";
+import { brief, capital, count, person, plural } from "../state/words.ts";
 import { ChangeList, Counts } from "./changes.tsx";
 import { Files, type File } from "./files.tsx";
 import { Override, useUnsigned } from "./override.tsx";
@@ -127,6 +127,7 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, ended, close 
         {moved ? <Moved seen={subject} now={moved} undone="published" take={() => { setSubject(moved); call.clear(); }} /> : <Refusal text={call.faults.text} still={call.still} />}
         {isUnknown && <p class="blocked" role="alert">The draft has ended: somebody has discarded it, or published it otherwise than you saw it. <a href={viewPath(of, "history")}>What is published</a></p>}
         <p><strong><Counts counts={chosen ?? counts} files={chosen ? [] : files} /></strong></p>
+        <Names items={ids.length ? subject.items.filter((each) => chosenIds.has(nameOfChange(each))) : subject.items} total={ids.length || subject.total} />
         {chosen && files.length > 0 && <p class="quiet">Tests and other files beside the rules stay in the draft.</p>}
         {may(of, "agent", "read") && <Failing of={of} />}
         <Doubt review={review} />
@@ -134,9 +135,23 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, ended, close 
         {unapproved && <p class="blocked">This project requires the approval of a second person, which this draft does not have. Ask for it in the review, beside the changes.</p>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} help="Why, for those who read the history. If it is empty, the message lists the changes." />
         <Override unapproved={unapproved} unsigned={unsigned} allowed={may(of, "project", "override")} reason={reason} onInput={setReason} problem={call.faults.fields["override"]} />
-        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || ended || moved !== null || ((unapproved || unsigned) && !reason.trim())}>{isRejected(review) ? "Publish anyway" : "Publish"}</Button><Button onClick={close}>Cancel</Button></p>
+        <p class="actions"><Button kind={isRejected(review) ? "danger" : "primary"} type="submit" disabled={call.busy || ended || moved !== null || ((unapproved || unsigned) && !reason.trim())}>{isRejected(review) ? "Publish anyway" : "Publish"}</Button><Button onClick={close}>Cancel</Button></p>
       </form>
     </FormDialog>
+  );
+}
+
+const NAMED_CHANGES = 5;
+
+/** The first of the changes, by name; those of other pages are counted. */
+function Names({ items, total }: { items: readonly Change[]; total: number }): JSX.Element | null {
+  const first = items.slice(0, NAMED_CHANGES);
+  if (!first.length) return null;
+  return (
+    <ul class="names" aria-label="What is published">
+      {first.map(({ kind, id, change, source, path }) => <li key={`${kind} ${id}`}><span class="quiet">{capital(change)}</span> <code>{brief(source ?? path ?? id)}</code></li>)}
+      {total > first.length && <li class="quiet">and {count(total - first.length)} more</li>}
+    </ul>
   );
 }
 

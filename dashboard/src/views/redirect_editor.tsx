@@ -125,7 +125,7 @@ function Form({ of, name, item, start, show }: { of: Of; name: string; item: Red
         <Field label="Target" name="target" value={values.target} required onInput={set("target")} problem={fields["target"]} help="A path or a whole URL." />
         <div class="two"><Field label="Note" name="note" value={values.note} onInput={set("note")} problem={fields["note"]} />
           <Field label="Tags" name="tags" value={values.tags} onInput={set("tags")} problem={fields["tags"]} help="Separated by commas." /></div>
-        <TryLine of={of} body={bodyOf(values)} item={item} fields={FIELDS} namesake={namesake} onFaults={setTyped} />
+        <TryLine of={of} body={bodyOf(values)} item={item} dirty={dirty} fields={FIELDS} namesake={namesake} onFaults={setTyped} />
         {item && <p class="help">In <code>{item.file}</code>, line {item.line}. {may(of, "project", "read") && <a href={viewPath(of, "history", { source: item.source })}>History of this rule</a>}</p>}
         <p class="actions">
           {editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}{theirs && <span class="quiet">Changed meanwhile: choose above.</span>}

@@ -134,7 +134,7 @@ interface StatementProps {
 export function Statement({ of, what, head, label, kept, review = null, judges, opened = false, send, done }: StatementProps): JSX.Element | null {
   const [note, setNote] = useKept(kept);
   const [isUnfounded, setUnfounded] = useState(false); // a rejection was tried without a word
-  const [isOwn, setOwn] = useState(false); // it was approved by who made it, and is asked about
+  const [own, setOwn] = useState(""); // the commit that was approved by who made it, and is asked about
   const call = useCall(["note"]);
   const [looked, setSeen] = useState(head);
   const seen = headNow(looked); // what one has done oneself needs no second look
@@ -154,7 +154,7 @@ export function Statement({ of, what, head, label, kept, review = null, judges, 
   const say = (action: Action): void => call.run(() => tell(action));
   const approve = (): void => {
     setUnfounded(false);
-    if (review?.callerInvolved) setOwn(true);
+    if (review?.callerInvolved) setOwn(head);
     else say("approve");
   };
   const reject = (): void => {
@@ -178,8 +178,8 @@ export function Statement({ of, what, head, label, kept, review = null, judges, 
       {judged && seen !== head && <Unseen what={what} see={() => setSeen(head)} />}
       {judges && <><Audience review={review} /><WhoApproves review={review} /></>}
       {judged && review?.callerInvolved && <p class="quiet">This is your own {what}: to approve it is to approve your own change.</p>}
-      {judges && review?.state === "rejected" && mayEdit(of) && <p class="quiet">It is rejected. Change what the comments name, then ask for a review again.</p>}
-      {isOwn && <Confirm title={`Approve your own ${what}?`} action="Approve it all the same" work={() => tell("approve")} close={() => setOwn(false)}>
+      {judges && review?.state === "rejected" && mayEdit(of) && !judged && <p class="quiet">It is rejected. Change what the comments name, then ask for a review again.</p>}
+      {own === head && <Confirm title={`Approve your own ${what}?`} action="Approve it all the same" work={() => tell("approve")} close={() => setOwn("")}>
         <p>This is your own {what}: you changed it, or asked for its review. The project allows that, and the review says that it was you.</p></Confirm>}
     </div>
   );
@@ -206,7 +206,7 @@ export function Remarks({ items, total = 0, more }: { items: readonly Remark[]; 
       {items.map((each) => (
         <li key={each.id}>
           <p class="facts"><strong><bdi>{each.by.displayName || each.by.name}</bdi></strong> {SAID[each.action] ?? each.action} <Time at={each.at} />
-            {each.item && <code>{each.item.source ?? each.item.path ?? "a rule that is gone"}</code>}{!each.current && <Badge>On an older state</Badge>}</p>
+            {each.item && <code>{each.item.source ?? each.item.path ?? "a rule that is gone"}</code>}{!each.current && <Badge>Before the last change</Badge>}</p>
           {each.note && <p class="note"><bdi>{linkParts(each.note).map(({ text, href }) => (href ? <a href={href} rel="noopener noreferrer nofollow">{text}</a> : text))}</bdi></p>}
         </li>
       ))}
@@ -235,7 +235,7 @@ export const isRejected = (review: Review | null): boolean => review?.state === 
 export function Doubt({ review, name = "" }: { review: Review | null; name?: string }): JSX.Element | null {
   if (!review || !["rejected", "requested", "outdated"].includes(review.state)) return null;
   return (
-    <p class="notice">{name && <><strong>{name}</strong>: </>}{review.state === "rejected" ? <>Rejected by <bdi>{namesOf(review.rejections)}</bdi>.</>
+    <p class="notice warn">{name && <><strong>{name}</strong>: </>}{review.state === "rejected" ? <>Rejected by <bdi>{namesOf(review.rejections)}</bdi>.</>
       : review.state === "requested" ? "A review was asked for, and nobody has given one yet." : "It was changed since its review: nobody has looked at it as it is now."}</p>
   );
 }
@@ -244,7 +244,7 @@ export function Doubt({ review, name = "" }: { review: Review | null; name?: str
 export function Overruled({ items }: { items: readonly Remark[] }): JSX.Element | null {
   const verdicts = new Map(items.filter((each) => each.current && (each.action === "approve" || each.action === "reject")).map((each) => [`${each.by.kind} ${each.by.id}`, each]));
   const rejections = [...verdicts.values()].filter((each) => each.action === "reject");
-  return rejections.length ? <p class="notice">Its review was rejected by <bdi>{rejections.map((each) => each.by.displayName || each.by.name).join(", ")}</bdi>.</p> : null;
+  return rejections.length ? <p class="notice warn">Its review was rejected by <bdi>{rejections.map((each) => each.by.displayName || each.by.name).join(", ")}</bdi>.</p> : null;
 }
 
 /** Who has said what, in a line. */

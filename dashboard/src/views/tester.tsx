@@ -120,7 +120,7 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
       <Paged items={only && differ > 0 ? differing : [...differing, ...same]}>
         {({ result, other, key }, place) => (
           <li class={`change ${place < differ ? "changed" : ""}`} key={key}>
-            <header><span class="name"><Long text={result.url} /></span>{others && (place < differ ? <Badge tone="warn">≠ Differs</Badge> : <span class="quiet">The same in both</span>)}</header>
+            <header><span class="name"><Long text={result.url} /></span>{others && (place < differ ? <Badge tone="warn">≠ Differs</Badge> : !("problem" in result) && <span class="quiet">The same in both</span>)}</header>
             {others && place < differ ? <div class="two"><div><p class="quiet">{nameOf(of, at)}</p><AnswerOf result={result} place={{ of, at, beside: against }} /></div><div><p class="quiet">{nameOf(of, against)}</p><AnswerOf result={other} place={{ of, at: against, beside: at }} /></div></div> : <AnswerOf result={result} place={{ of, at }} />}
           </li>
         )}

@@ -83,13 +83,15 @@ interface TryProps {
   body: Item;
   /** The redirect that is edited, which the form replaces. */
   item: Redirect | null;
+  /** Whether the form changes anything. */
+  dirty: boolean;
   fields: readonly string[];
   /** What the draft has for its source already; undefined until it is known. */
   namesake: { same?: Redirect | Page | undefined } | undefined;
   onFaults: (faults: Faults) => void;
 }
 
-export function TryLine({ of, body, item, fields, namesake, onFaults }: TryProps): JSX.Element {
+export function TryLine({ of, body, item, dirty, fields, namesake, onFaults }: TryProps): JSX.Element {
   const [url, setUrl] = useState("");
   const tried = url || urlOf(body);
   const whole = Boolean(body.source && body.target);
@@ -106,19 +108,19 @@ export function TryLine({ of, body, item, fields, namesake, onFaults }: TryProps
     <section class="try" aria-label="Try it">
       <Field label="Try a URL" name="try" value={url} onInput={setUrl} help={url ? "With the draft and this redirect as it is typed." : `Left empty, ${tried || ANYWHERE} is tried.`} />
       <div class="try-answer" aria-live="polite">{!whole ? <p class="quiet">Write a source and a target to see what a URL would get.</p>
-        : same ? <p><Badge tone="bad">Not possible</Badge> <bdi>{brief(body.source)}</bdi> exists already. <a href={formPath(same)}>Open it</a></p> : !namesake ? null : failed ? <p class="quiet">{failed}</p> : answers[0]?.before && <Answers answers={answers} />}</div>
+        : same ? <p><Badge tone="bad">Not possible</Badge> <bdi>{brief(body.source)}</bdi> exists already. <a href={formPath(same)}>Open it</a></p> : !namesake ? null : failed ? <p class="quiet">{failed}</p> : answers[0]?.before && <Answers answers={answers} changes={!item || dirty} />}</div>
     </section>
   );
 }
 
-/** The answer with the change, and for each URL what the change does to it. */
-function Answers({ answers }: { answers: readonly Answer[] }): JSX.Element {
+/** The answer with the change, and for each URL what the change does to it, if there is one. */
+function Answers({ answers, changes }: { answers: readonly Answer[]; changes: boolean }): JSX.Element {
   const id = useId();
   const changed = answers.filter(({ before, after }) => answerText(before) !== answerText(after));
   return (
     <>
       <AnswerOf result={answers[0]?.after} />
-      {changed.length === 0 ? <p class="help">The draft answers the same without this change.</p>
+      {!changes ? null : changed.length === 0 ? <p class="help">The draft answers the same without this change.</p>
         : <section class="effects" aria-labelledby={id}><h3 id={id}>What this change does</h3><dl>{changed.map(({ url, before, after }) => (
           <div key={url}><dt><Long text={url} /></dt><dd><Old value={answerText(before)} /> <New value={answerText(after)} /></dd></div>
         ))}</dl></section>}

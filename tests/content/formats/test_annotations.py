@@ -139,11 +139,29 @@ def unused(table: str) -> list[UnusedColumn]:
     ("header", "expected"),
     [
         ("source,target,note,tags,type,status", []),
-        ("source,target,Owner", [(3, "Owner", 'the column "Owner" is not imported')]),
+        (
+            "source,target,Owner",
+            [
+                (
+                    3,
+                    "Owner",
+                    'the column "Owner" is not imported; no column is named "status", so each redirect gets 301',
+                )
+            ],
+        ),
         ("tag,source,target", [(1, "tag", 'the column "tag" is not imported; did you mean "tags"?')]),
         ("source,target,Statsu", [(3, "Statsu", 'the column "Statsu" is not imported; did you mean "status"?')]),
         ("source,target,status,Statsu", [(4, "Statsu", 'the column "Statsu" is not imported')]),
-        ("note,source,target,Note", [(4, "Note", 'the column "Note" is not imported: another column has this name')]),
+        (
+            "note,source,target,Note",
+            [
+                (
+                    4,
+                    "Note",
+                    'the column "Note" is not imported: another column has this name; no column is named "status", so each redirect gets 301',
+                )
+            ],
+        ),
     ],
 )
 def test_a_column_that_is_not_imported_is_named(header: str, expected: list[tuple[int, str, str]]) -> None:
