@@ -225,7 +225,6 @@ def test_a_disabled_account_leaves_its_text_covered(world: World, new_page: Open
     admin = world.person("admin")
     (user,) = [each for each in admin.get("/api/users", q=ada)["items"] if each["username"] == ada]
     admin.ask("PATCH", f"/api/user/{user['id']}", 200, json={"active": False})
-    page.get_by_role("button", name="Add to the draft").click()
     dialog = page.get_by_role("dialog", name="Sign in again")
     expect(dialog).to_contain_text("Your session has ended.")
     expect(field).to_be_hidden()
@@ -234,6 +233,7 @@ def test_a_disabled_account_leaves_its_text_covered(world: World, new_page: Open
     expect(field).to_be_hidden()
     admin.ask("PATCH", f"/api/user/{user['id']}", 200, json={"active": True})
     sign_in_over(page, ada)
+    page.get_by_role("button", name="Add to the draft").click()
     expect(page.locator("tbody")).to_contain_text("/of-ada")
 
 
