@@ -181,8 +181,8 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
     if (list.head !== diff.head) throw new Error("The draft has changed meanwhile, so nothing is chosen: look at its changes, then choose again.");
     setChosen(({ all: held, of: from }) => {
       const now = from === diff ? held : stillThere(held, from, diff);
-      const isTakenBack = ({ id }: Change): boolean => chosen.has(id) && !now.has(id); // while the list was read
-      return { all: new Map([...now, ...list.items.filter((each) => (edits(each) || publishes) && !isTakenBack(each)).map((each) => [each.id, each] as const)]), of: diff };
+      const isTakenBack = (each: Change): boolean => chosen.has(nameOfChange(each)) && !now.has(nameOfChange(each)); // while the list was read
+      return { all: new Map([...now, ...list.items.filter((each) => (edits(each) || publishes) && !isTakenBack(each)).map((each) => [nameOfChange(each), each] as const)]), of: diff };
     });
   }, "the changes are read");
   const revert = (changes: readonly Change[]): void => call.run(async () => {
