@@ -124,11 +124,14 @@ function foundPieces(shown: string, find: string): Pieces | null {
   return pieces && [<>{pieces[0]}<mark>{pieces[1]}</mark>{pieces[2]}</>, pieces[3]];
 }
 
-export const copyText = (text: string): void => {
+/** Copy a text, and return what to say of it. */
+export const copied = (text: string): Promise<string> => {
   // Only HTTPS and this machine have a clipboard: https://developer.mozilla.org/docs/Web/API/Clipboard
   const done = "clipboard" in navigator ? navigator.clipboard.writeText(text) : Promise.reject(new Error("no clipboard"));
-  done.then(() => toast("Copied"), () => toast("The browser does not allow copying here. Select the text instead."));
+  return done.then(() => "Copied", () => "The browser does not allow copying here. Select the text instead.");
 };
+
+const copyText = (text: string): void => void copied(text).then((said) => toast(said));
 
 /** A button that copies a text. With a label of its own, it does not name the text, which may be a secret that is read aloud. */
 export function Copy({ text, label = "Copy" }: { text: string; label?: string }): JSX.Element {

@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiFault, get } from "../api/client.ts";
 import { fault, leave, leaveToOther, me, other, reason, signedOut, signIn } from "../api/session.ts";
-import { Button, copyText, Field } from "../components/basics.tsx";
+import { Button, copied, Field } from "../components/basics.tsx";
 import { Dialog } from "../components/dialog.tsx";
 import { forgetTexts } from "../state/kept.ts";
 import { isTyped, typedText } from "../state/typed.ts";
@@ -43,6 +43,7 @@ export function SignInDialog(): JSX.Element {
 /** The ways on without what was typed, after a question where anything was; its text is offered to another person, unless its own signed out of it. */
 function Drop({ action, run }: { action: ComponentChildren; run: () => void }): JSX.Element {
   const [asked, setAsked] = useState(false);
+  const [said, setSaid] = useState(""); // here, since messages wait under the cover
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (asked) box.current?.querySelector<HTMLElement>("button:last-child")?.focus();
@@ -51,8 +52,9 @@ function Drop({ action, run }: { action: ComponentChildren; run: () => void }): 
   return (
     <div ref={box}>
       {asked && <p role="alert">What <bdi>{me.value?.name}</bdi> typed here is lost then.</p>}
+      {said && <p role="status">{said}</p>}
       <p class="actions">
-        {text && <Button onClick={() => copyText(text)}>Copy what was typed</Button>}
+        {text && <Button onClick={() => void copied(text).then(setSaid)}>Copy what was typed</Button>}
         {asked ? <><Button kind="danger" onClick={run}>Drop it</Button><Button onClick={() => setAsked(false)}>Keep it</Button></>
           : <Button onClick={() => (isTyped() ? setAsked(true) : run())}>{action}</Button>}
       </p>
