@@ -189,6 +189,8 @@ def plan_import(existing: Mapping[str, Redirect], rows: Iterable[Row], *, overwr
     columns, unused = PLACES, tuple[UnusedColumn, ...]()
     for row in rows:
         columns, unused = row.columns, row.unused or unused
+        if not (row.fields or row.problems):  # the header of a table without rows
+            continue
         first = sources.find_first(row.fields.source, row.line) if row.fields else row.line
         unique = row if first == row.line else _duplicate(row, first)
         group, kept = _classify(unique, existing, overwrite=overwrite)

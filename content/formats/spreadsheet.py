@@ -55,6 +55,13 @@ def as_utf8(data: bytes) -> bytes:
     return b"".join(utf8_chunks([data])) if data.startswith(UTF_16_MARKS) else data
 
 
+def header_names(header: bytes) -> list[str]:
+    """Return the names in a header, between whichever separator it has most."""
+    text = header.decode(errors="replace")
+    delimiter = max(_DELIMITERS, key=text.count)
+    return [name.strip(' "') for name in text.split(delimiter)]
+
+
 def find_layout(header: bytes, names: Sequence[str], single: Sequence[str], required: Iterable[str]) -> Layout | None:
     """Return where the columns with these names are, in any order and case; the first one, if there are more.
 

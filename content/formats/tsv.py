@@ -27,10 +27,11 @@ from content.formats.spreadsheet import (
     Layout,
     TableRow,
     find_layout,
+    header_names,
     read_table,
     utf8_chunks,
 )
-from content.formats.unused_columns import UnusedColumn, UnusedColumns
+from content.formats.unused_columns import UnusedColumn, UnusedColumns, meant_field
 from content.records.pattern_limits import DEFAULT_LIMITS
 from content.records.problem import Problem, errors
 from content.records.record import Redirect
@@ -41,6 +42,7 @@ FIELDS = (*COLUMNS, "note", "tags")  # of a table
 PLACES: tuple[int, ...] = (1, 2, 3, 4, 0, 0)  # of these in a line; 0 for none
 _REQUIRED = ("source", "target")
 _MAX_SHOWN = 200  # characters of an invalid row
+_MAX_NAMES = 100  # of a header, in which the usual ones are sought
 _HEADER = "\t".join(COLUMNS).encode()
 _DEFAULTS = {"type": "BASIC", "status": "301"}
 _NOTE, _TAGS = FIELDS.index("note"), FIELDS.index("tags")
@@ -70,7 +72,8 @@ class Row(NamedTuple):
     """A row: its line from 1, and its redirect, or None and its problems (errors only).
 
     `columns` are the places of its fields, and `text` is the start of an invalid one. `unused` are the columns of the table
-    that are not imported, as far as it is read: one without a name is among them once a row has a text there.
+    that are not imported, as far as it is read: one without a name is among them once a row has a text there. A table without rows that
+    has such columns has one row for its header, with neither a redirect nor problems.
     """
 
     line: int
@@ -110,7 +113,7 @@ def read_rows(
     if not (is_exact or layout):
         yield _invalid_row(header, _header_problem(text))
         return
-    rows = _read_table(lines, layout, budget) if layout else _read_lines(lines, budget)
+    rows = _read_table(header, lines, layout, budget) if layout else _read_lines(lines, budget)
     for read, row in enumerate(rows):
         if read == max_rows and not any(problem.code in FILE_PROBLEM_CODES for problem in row.problems):
             message = f"the file has more than {max_rows:,} rows: split it"
@@ -205,7 +208,19 @@ def _header_problem(text: bytes) -> Problem:
         "source and target are needed"
     )
     found = text[:200].decode(errors="backslashreplace")
-    return _problem("bad_header", 1, f"{expected}; found {found!r}" if found else f"{expected}; the file is empty")
+    if not found:
+        return _problem("bad_header", 1, f"{expected}; the file is empty")
+    return _problem("bad_header", 1, f"{expected}; found {found!r}{_advise_names(header_names(text))}")
+
+
+def _advise_names(names: Sequence[str]) -> str:
+    """Say which columns may be the source and target of a header without them."""
+    present = {name.lower() for name in names}
+    meant = {meant_field(name, FIELDS): name for name in reversed(names[:_MAX_NAMES])}
+    wanted = [
+        f'"{meant[field][:_MAX_SHOWN]}" to {field}' for field in _REQUIRED if field in meant and field not in present
+    ]
+    return f": rename {' and '.join(wanted)}" if wanted else ""
 
 
 def _parse_row(line: int, raw: bytes, budget: CallBudget) -> Row:
@@ -235,11 +250,13 @@ def _plain_redirect(text: str) -> Redirect | None:
     return Redirect(RedirectType.BASIC, plain[1], plain[2], status) if plain and status else None
 
 
-def _read_table(lines: Iterator[tuple[int, bytes]], layout: Layout, budget: CallBudget) -> Iterator[Row]:
+def _read_table(header: int, lines: Iterator[tuple[int, bytes]], layout: Layout, budget: CallBudget) -> Iterator[Row]:
     """Yield the rows of a table of a spreadsheet."""
+    is_empty = True
     columns = tuple(_column(name, place) for name, place in zip(FIELDS, layout.places, strict=True))
     unused = UnusedColumns(layout, FIELDS)
     for read in read_table(lines, layout, layout.places[_NOTE], _MAX_LINE_BYTES):
+        is_empty = False
         unused.read(read.fields)
         row = _table_row(read, layout, budget)
         problems = tuple(
@@ -247,6 +264,8 @@ def _read_table(lines: Iterator[tuple[int, bytes]], layout: Layout, budget: Call
         )
         shown = layout.delimiter.join(read.fields).encode(errors="surrogateescape").decode(errors="replace")
         yield _with_text(row._replace(problems=problems, columns=columns, unused=unused.found), shown)
+    if is_empty and unused.found:
+        yield Row(header, None, columns=columns, unused=unused.found)
 
 
 def _column(name: str, place: int | None) -> int:

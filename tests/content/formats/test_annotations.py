@@ -182,5 +182,62 @@ def test_of_very_many_columns_the_first_are_named() -> None:
     assert [name for _, name, _ in found] == [f"x{number}" for number in range(100)]
 
 
+def test_of_very_many_columns_without_a_name_the_first_are_named() -> None:
+    row = "/a,/b" + ",x" * 1_000
+    found = unused(f"source,target,{',' * 999}\n/c,/d,,x,\n{row}\n{row.replace('a', 'e')}\n")
+    assert [column for column, _, _ in found] == [4, 3, *range(5, 103)]
+    assert found[99] == (102, "", "column 102 has no name in the first line, and is not imported")
+    named = ",".join(f"x{number}" for number in range(98))
+    found = unused(f"source,target,{named},,,\n/a,/b{',y' * 101}\n")
+    assert [column for column, _, _ in found] == list(range(3, 103))
+
+
+@pytest.mark.parametrize(
+    "table", ["source,target,status,Owner", "source,target,status,Owner\n", "Owner,source,target,status\n,,,\n\n"]
+)
+def test_a_table_without_rows_names_its_columns_too(table: str) -> None:
+    plan = planned(table)
+    assert [name for _, name, _ in plan.unused] == ["Owner"]
+    assert (plan.total, plan.report()["errors"], plan.wanted) == (0, [], [])
+    assert plan.planned_again({}, overwrite=True).unused == plan.unused
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        *((name, "status") for name in ("Code", "Status code", "HTTP status", "http_code", "status-code")),
+        *((name, "note") for name in ("Comment", "Description", "notes")),
+        *((name, "tags") for name in ("Labels", "Categories", "tag")),
+    ],
+)
+def test_the_usual_names_of_a_column_are_suggested(name: str, field: str) -> None:
+    """They are never read as that column."""
+    plan = planned(f"source,target,{name}\n/a,/b,302\n")
+    assert f'the column "{name}" is not imported; did you mean "{field}"?' in [message for *_, message in plan.unused]
+    assert plan.wanted[0].record == RULE
+    plan = planned(f"source,target,status,note,tags,{name}\n/a,/b,,,,302\n")
+    assert [message for *_, message in plan.unused] == [f'the column "{name}" is not imported']
+
+
+@pytest.mark.parametrize(
+    ("header", "advice"),
+    [
+        ("From,To", 'rename "From" to source and "To" to target'),
+        ('"Old URL";"New URL"', 'rename "Old URL" to source and "New URL" to target'),
+        ("Old\tDestination\tNew", 'rename "Old" to source and "Destination" to target'),
+        ("Path,Redirect to,Code", 'rename "Path" to source and "Redirect to" to target'),
+        ("source,new_url", 'rename "new_url" to target'),
+        ("Sources,Target", 'rename "Sources" to source'),
+        ("a,b", ""),
+        ("source,b", ""),
+    ],
+)
+def test_a_header_without_source_or_target_says_which_columns_may_be_those(header: str, advice: str) -> None:
+    [error] = planned(f"{header}\n/a,/b\n").errors
+    assert error.code == "bad_header"
+    assert advice in error.message
+    assert ("rename" in error.message) == bool(advice)
+
+
 def test_the_strict_format_has_no_other_columns() -> None:
     assert unused("type\tsource\ttarget\tstatus\nBASIC\t/a\t/b\t301\n") == []
