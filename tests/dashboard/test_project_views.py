@@ -419,8 +419,9 @@ def test_a_file_is_looked_at_before_it_is_imported_and_its_errors_are_downloaded
     page.get_by_label("File to import").set_input_files(file)
     expect(page.get_by_text("1 wrong")).to_be_visible()
     expect(page.get_by_role("button", name="Import into the draft")).to_be_disabled()
-    columns = page.get_by_role("list", name="Columns that are not imported").get_by_role("listitem")
-    expect(columns).to_have_text(
+    columns = page.get_by_role("list", name="Columns that are not imported")
+    expect(columns).to_contain_class("notice warn")
+    expect(columns.get_by_role("listitem")).to_have_text(
         ['The column "Tag" is not imported; did you mean "tags"?', 'The column "Owner" is not imported']
     )
     hindrance = page.get_by_text("Correct the lines that are wrong and choose the file again, or skip them.")

@@ -182,7 +182,7 @@ function Dry({ report, name, skips }: { report: Report; name: string; skips: boo
     <section aria-label="What the file does">
       <p class="facts" role="status"><strong>{plural(report.total, "line")}</strong>{facts.map(([word, number]) => number > 0 && <Badge key={word} tone={word === "wrong" ? "bad" : word === "added" ? "good" : word === "changed" ? "warn" : "quiet"}>{count(number)} {word}</Badge>)}
         {Boolean(report.neverAnswer) && <Badge tone="warn">{plural(report.neverAnswer ?? 0, "rule")} would never answer</Badge>}</p>
-      {unusedColumns.length > 0 && <ul class="notice unused" aria-label="Columns that are not imported">{unusedColumns.map(({ column, message }) => <li key={column}>{capital(reveal(message))}</li>)}</ul>}
+      {unusedColumns.length > 0 && <ul class="notice warn unused" aria-label="Columns that are not imported">{unusedColumns.map(({ column, message }) => <li key={column}>{capital(reveal(message))}</li>)}</ul>}
       {report.errors.length > 0 && <>
         <ul class="problems errors">{report.errors.slice(0, SHOWN).map((each, index) => <li key={index}><code>line {each.line}, {each.field ?? `column ${each.column}`}</code><span>{each.code === "not_allowed" ? each.message : inWords(each.message, true)}{each.text && <><br /><bdi class="quiet row-text">{reveal(each.text)}</bdi></>}</span></li>)}</ul>
         <p class="actions"><Button onClick={errors}>{isWhole ? "Download the errors" : `Download the first ${count(report.errors.length)} errors`}</Button>
