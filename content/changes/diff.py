@@ -29,6 +29,13 @@ class Counts(NamedTuple):
         return self._asdict()
 
 
+def change_type(old: object, new: object) -> ChangeType:
+    """Return how something changes that differs: None is a side without it."""
+    if old is None:
+        return ChangeType.ADDED
+    return ChangeType.REMOVED if new is None else ChangeType.CHANGED
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A record that differs: `old` is None where it was added, `new` is None where it was removed."""
@@ -40,9 +47,7 @@ class Change:
     @property
     def change(self) -> ChangeType:
         """The type of the change."""
-        if self.old is None:
-            return ChangeType.ADDED
-        return ChangeType.REMOVED if self.new is None else ChangeType.CHANGED
+        return change_type(self.old, self.new)
 
     @property
     def identity(self) -> str:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from itertools import filterfalse, islice
 
-from content.changes.diff import ChangeType
+from content.changes.diff import ChangeType, change_type
 from content.records.vocabulary import Kind
 from gitstore.comparison.tests_changes import ExpectationChange, compare_tests, wire_tests
 from gitstore.compiled.compiler import Compiler
@@ -210,7 +210,7 @@ def _change(
     compiler: Compiler, project: str, path: str, entries: Sequence[TreeEntry | None], only: NonRuleDifference | None
 ) -> FileChange:
     old, new = entries
-    change = ChangeType.ADDED if old is None else ChangeType.REMOVED if new is None else ChangeType.CHANGED
+    change = change_type(old, new)
     if path not in {PROJECT_FILE, TESTS_FILE}:
         return FileChange(f"{project}/{path}", change, only=only)
     old_data, new_data = (compiler.repository.blob(BlobId(each.id)) if each else None for each in entries)

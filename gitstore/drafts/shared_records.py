@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from content.cache import LruCache
-from content.changes.diff import ChangeType
+from content.changes.diff import ChangeType, change_type
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import changes_between, files_only_in
@@ -61,11 +61,7 @@ def find_changed(states: States, kinds: Collection[Kind], ids: Collection[str]) 
         for each in ids:
             old, new = (side.find_record(kind, each) if side else None for side in (before, after))
             if old != new:
-                yield SharedRecord(
-                    kind,
-                    each,
-                    ChangeType.ADDED if old is None else ChangeType.REMOVED if new is None else ChangeType.CHANGED,
-                )
+                yield SharedRecord(kind, each, change_type(old, new))
 
 
 def _count_compared(before: Snapshot | None, after: Snapshot | None) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from content.changes.diff import Change, ChangeType
+from content.changes.diff import Change, change_type
 from content.records.pattern_limits import PatternLimits
 from content.records.vocabulary import Kind
 from gitstore.comparison.file_changes import FileChange, file_changes
@@ -42,7 +42,7 @@ def compare_states(
 ) -> ProjectChanges:
     """Compare two states. The rules of files with errors are unknown: then there are no changes and no impact."""
     before, after = states
-    change = ChangeType.ADDED if before is None else ChangeType.REMOVED if after is None else ChangeType.CHANGED
+    change = change_type(before, after)
     tests = len(after.expectations) if after else 0
     over_budget = find_budget_problems(None, after, limits) if after else []
     if over_budget and after:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 
-from content.changes.diff import ChangeType, Counts, count
+from content.changes.diff import ChangeType, Counts, change_type, count
 from gitstore.comparison.tree_changes import read_tree_changes
 from gitstore.compiled.compiler import Compiler, hold_compile_lock
 from gitstore.compiled.indexes.versions import Version, VersionIndex
@@ -41,7 +41,7 @@ class FileCounter:
                 folders = [TreeId(entry.id) if entry else None for entry in (one, other)]
                 yield from self._differing(folders[0], folders[1], depth + 1)
             else:
-                yield ChangeType.ADDED if one is None else ChangeType.REMOVED if other is None else ChangeType.CHANGED
+                yield change_type(one, other)
 
     def _read(self, tree: TreeId) -> dict[tuple[str, bool], TreeEntry]:
         """Read the entries of a folder, by name and by whether they are folders."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from content.changes.diff import ChangeType, Counts, count
+from content.changes.diff import ChangeType, Counts, change_type, count
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.comparison.file_changes import FileChange, file_changes
@@ -132,7 +132,7 @@ def _report(compiler: Compiler, proposal: Proposal, ends: Ends) -> ProposalRepor
     commits = commits_between(repository, ends.base, ends.head)
     authors = {info.author.email: info.author for info in reversed(commits)}
     files = [
-        FileChange(printable_path(path), _change_of(old, new))
+        FileChange(printable_path(path), change_type(old, new))
         for path, (old, new) in (changed_files_beside(repository, ends) if proposal.changes_files else {}).items()
     ]
     return ProposalReport(
@@ -170,7 +170,7 @@ def _report_project(compiler: Compiler, name: str, ends: Ends, merge: ProposalMe
         problems = list(failure.problems)
     return ProjectReport(
         name,
-        _change_of(base, head),
+        change_type(base, head),
         counts,
         files,
         problems,
@@ -189,9 +189,3 @@ def _compare(
         require_readable(before, after)
     counts = {kind: count(changes) for kind, changes in changes_between(before, after).items()}
     return counts, find_blocking_problems(compiler, name, base, head)
-
-
-def _change_of(old: object, new: object) -> ChangeType:
-    if old is None:
-        return ChangeType.ADDED
-    return ChangeType.REMOVED if new is None else ChangeType.CHANGED

@@ -9,7 +9,7 @@ from cli.console.exits import InvalidUsage
 from cli.console.git import Git, open_git
 from cli.content.compare.git_tree import list_tree, read_blobs
 from cli.content.validate.changed_files import ChangedFiles, find_changed_files
-from content.changes.diff import ChangeType
+from content.changes.diff import change_type
 from content.records.names import is_name
 from content.records.pattern_limits import PatternLimits
 from content.records.vocabulary import Kind
@@ -135,7 +135,7 @@ def _file_changes(project: str, before: _State, after: _State) -> Iterator[FileC
         old, new = before.files.get(path), after.files.get(path)
         if old == new or (path not in only and (role_of(path) in _RULES or _is_content(path, before, after))):
             continue
-        change = ChangeType.ADDED if old is None else ChangeType.REMOVED if new is None else ChangeType.CHANGED
+        change = change_type(old, new)
         if path in {PROJECT_FILE, TESTS_FILE}:
             yield describe_file(f"{project}/{path}", change, before.read(path), after.read(path))
         else:
