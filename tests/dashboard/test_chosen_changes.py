@@ -161,6 +161,27 @@ def test_a_rule_that_another_draft_or_proposal_changes_too_says_so_in_the_draft_
     expect(page.get_by_text("Proposal open")).to_be_visible()
 
 
+def test_what_else_changes_a_rule_is_read_again_only_after_what_can_change_it(world: World, new_page: Opens) -> None:
+    """No step of a review, and no edit or publish of another project."""
+    place = world.place()
+    place.published("/a")
+    [rule] = place.get("/draft/redirects")["items"]
+    place.ask("PATCH", f"/draft/redirects/{rule['id']}", 200, json={"note": "mine"})
+    other = world.place(place.namespace, "blog")
+    page, asked = new_page(), list[str]()
+    page.on("request", lambda request: asked.append(request.url) if "/draft/shared" in request.url else None)
+    with page.expect_response("**/draft/shared?**"):
+        sign_in(page, world.user("publisher"), view(place, "/draft"))
+    other.published("/b")
+    with page.expect_response("**/draft/review?**"):
+        place.ask("POST", "/draft/review", 200, json={"action": "request", "head": place.get("/draft")["head"]})
+    assert len(asked) == 1
+    kim = place.as_(world.person("publisher"))
+    with page.expect_response("**/draft/shared?**"):
+        kim.ask("PATCH", f"/draft/redirects/{rule['id']}?draft=autumn", 200, json={"note": "theirs"})
+    assert len(asked) == 2
+
+
 def test_back_returns_to_the_place_in_a_list_of_changes_that_was_left(world: World, new_page: Opens) -> None:
     place = many_changes(world, 60)
     page = new_page()

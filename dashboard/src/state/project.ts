@@ -76,6 +76,9 @@ const isIn = (of: Of, event: LiveEvent): boolean => event.namespace === of.names
 /** Whether an event is about a project or one of its drafts. */
 export const isAboutDrafts = (of: Of) => (event: LiveEvent): boolean => event.type !== "proposal.changed" && isIn(of, event);
 
+/** Whether an event moves a draft of a project, a proposal, or what is published of it; no step of a review and no agent does. */
+export const isAboutBranches = (of: Of) => (event: LiveEvent): boolean => isIn(of, event) && !/^(review|agent)\./.test(event.type);
+
 /** Whether an event is about the proposals of a namespace. */
 export const isAboutProposals = (namespace: string) => (event: LiveEvent): boolean => event.namespace === namespace && event.type !== "draft.changed";
 

@@ -5,7 +5,7 @@ import type { components } from "../api/schema.d.ts";
 import { Badge, Time } from "../components/basics.tsx";
 import { painted } from "../state/frames.ts";
 import { useLoad } from "../state/load.ts";
-import { isAboutDrafts, isAboutProposals, keyOf, may, P, proposalPath, viewPath, type Of } from "../state/project.ts";
+import { isAboutBranches, keyOf, may, P, proposalPath, viewPath, type Of } from "../state/project.ts";
 import { brief } from "../state/words.ts";
 
 type Shared = components["schemas"]["draft-shared.schema"]["items"][number];
@@ -17,7 +17,7 @@ export function useShared(of: Of, ids: readonly string[]): readonly Shared[] {
   const wanted = may(of, "project", "read") ? ids.join() : "";
   const found = useLoad(`${keyOf(of)} ${wanted}`, async (signal) => (
     wanted ? (await get(`${P}/draft/shared`, { path: of, query: { draft: of.draft ?? "main", ids: wanted }, signal })).items : []),
-  (event) => isAboutDrafts(of)(event) || isAboutProposals(of.namespace)(event), { after: painted });
+  isAboutBranches(of), { after: painted });
   return found.data ?? [];
 }
 
