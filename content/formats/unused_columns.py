@@ -11,6 +11,7 @@ from content.records.nearness import nearest
 _MOST = 100  # that are listed
 _MAX_SHOWN = 100  # characters of a name
 _NO_STATUS = 'no column is named "status", so each redirect gets 301'
+_MEANT_STATUS = 'did you mean "status"?'
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
 _USUAL_NAMES = {
     "source": ("from", "from url", "old", "old path", "old url", "path", "redirect from", "source path", "source url"),
@@ -47,9 +48,10 @@ class UnusedColumns:
         missing = [name for name, place in zip(fields, layout.places, strict=True) if place is None]
         named = [(column, name[:_MAX_SHOWN]) for column, name in layout.others.items() if name][:_MOST]
         self.found = tuple(UnusedColumn(column, name, _explain(name, fields, missing)) for column, name in named)
-        if "status" in missing and self.found and not any(each.message.endswith("?") for each in self.found):
+        if "status" in missing and self.found and not any(each.message.endswith(_MEANT_STATUS) for each in self.found):
             *others, last = self.found  # one of them may have the statuses
-            self.found = (*others, last._replace(message=f"{last.message}; {_NO_STATUS}"))
+            end = f" {_NO_STATUS.capitalize()}" if last.message.endswith("?") else f"; {_NO_STATUS}"
+            self.found = (*others, last._replace(message=f"{last.message}{end}"))
         self._nameless = sorted(column for column, name in layout.others.items() if not name)
 
     def read(self, texts: Sequence[str]) -> None:

@@ -422,7 +422,10 @@ def test_a_file_is_looked_at_before_it_is_imported_and_its_errors_are_downloaded
     columns = page.get_by_role("list", name="Columns that are not imported")
     expect(columns).to_contain_class("notice warn")
     expect(columns.get_by_role("listitem")).to_have_text(
-        ['The column "Tag" is not imported; did you mean "tags"?', 'The column "Owner" is not imported']
+        [
+            'The column "Tag" is not imported; did you mean "tags"?',
+            'The column "Owner" is not imported; no column is named "status", so each redirect gets 301',
+        ]
     )
     hindrance = page.get_by_text("Correct the lines that are wrong and choose the file again, or skip them.")
     expect(hindrance).to_be_visible()

@@ -285,8 +285,8 @@ def test_notes_and_tags_of_an_export_are_imported(world: World, place: Place) ->
 
 def test_a_column_that_is_not_imported_is_named(place: Place) -> None:
     for query in ("?dryRun=true", ""):
-        assert import_(place, "source,target,tag\n/a,/b,x\n", query=query)["unusedColumns"] == [
-            {"column": 3, "name": "tag", "message": 'the column "tag" is not imported; did you mean "tags"?'}
+        assert import_(place, "source,target,status,tag\n/a,/b,302,x\n", query=query)["unusedColumns"] == [
+            {"column": 4, "name": "tag", "message": 'the column "tag" is not imported; did you mean "tags"?'}
         ]
 
 

@@ -67,7 +67,10 @@ def test_an_unknown_user_of_the_system_stops_no_command(monkeypatch: pytest.Monk
 
 def test_a_column_that_is_not_imported_is_named_and_notes_are_imported(shop: Path) -> None:
     outcome = invoke_ok("import", "acme", "shop", "-", "--dry-run", stdin=b"source,target,note,tag\n/a,/b,why,x\n")
-    assert '-: the column "tag" is not imported; did you mean "tags"?\n' in outcome.err
+    assert (
+        '-: the column "tag" is not imported; did you mean "tags"? No column is named "status", so each redirect gets 301\n'
+        in outcome.err
+    )
     reported = invoke_ok("import", "acme", "shop", "-", "--json", stdin=b"source,target,tag\n/z,/b,x\n").json
     assert [each["name"] for each in reported["unusedColumns"]] == ["tag"]
     invoke_ok("import", "acme", "shop", "-", "--publish", stdin=b'source,target,note,tags\n/a,/b,why,"x, y"\n')
