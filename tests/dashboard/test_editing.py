@@ -835,6 +835,9 @@ def test_what_an_edit_takes_away_is_told_before_it_is_saved(world: World, new_pa
     sign_in(page, world.user("admin"), f"{view(place)}?edit={rule['id']}")
     form = page.get_by_role("dialog", name="Edit the redirect")
     answer = form.get_by_role("region", name="Try it")
+    expect(answer).to_contain_text("301")
+    expect(answer).not_to_contain_text("without this change")  # nothing is changed yet
+    form.get_by_label("Note").fill("why")
     expect(answer).to_contain_text("The draft answers the same without this change.")
     form.get_by_label("Source").fill("/b")
     effects = answer.get_by_label("What this change does")

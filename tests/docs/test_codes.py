@@ -39,12 +39,18 @@ def problem_codes(tree: ast.Module) -> Iterator[str]:
     makers = re.compile(r"_?problem|Problem|_?report|_?refuse|must_problem|_build_problem")
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and makers.fullmatch(name_of(node.func)):
-            yield from (text for text in texts(node.args[:1]) if CODE.fullmatch(text))
+            first = [part for each in node.args[:1] for part in _sides(each)]
+            yield from (text for text in texts(first) if CODE.fullmatch(text))
         if isinstance(node, ast.Call) and name_of(node.func) == "TableRow":  # whose fault is the third
             faults = [part for each in node.args[2:] for part in ast.walk(each) if isinstance(part, ast.expr)]
             yield from (text for text in texts(faults) if CODE.fullmatch(text))
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
             yield from (text for text in texts(node.value.elts[:1]) if text == "bad_syntax")
+
+
+def _sides(node: ast.expr) -> list[ast.expr]:
+    """Return an expression, or both sides of a choice."""
+    return [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
 
 
 def test_every_error_code_is_listed_and_none_is_invented() -> None:

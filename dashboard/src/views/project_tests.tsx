@@ -11,7 +11,7 @@ import { tellChanged } from "../state/changes.ts";
 import { focusText } from "../state/focus.ts";
 import { useLoad } from "../state/load.ts";
 import { preview } from "../state/preview.ts";
-import { isAboutDraft, may, P, viewPath, type Of } from "../state/project.ts";
+import { isAboutDraft, may, NO_DRAFT, P, viewPath, type Of } from "../state/project.ts";
 import { place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { answerText, type Result } from "./answer.tsx";
@@ -29,7 +29,6 @@ const bodyOf = ({ url, status, location }: Test): Wanted => ({ url, status, ...(
 const isSame = (test: Test, wanted: Wanted): boolean => test.status === wanted.status && test.location === (wanted.location ?? null);
 /** Why one may not change them, where a button would be; a preview has its own words for that. */
 export const locked = (of: Of): string => (preview.value || may(of, "project", "write") ? "" : "Only those with the grant project:write may change the tests.");
-const NO_DRAFT = "0".repeat(40);
 
 /** Write tests into the draft, each in the place of those of its URL; return how many were added, replaced, and fail there now. */
 export async function keepTests(of: Of, wanted: readonly Wanted[]): Promise<{ added: number; replaced: number; failed: number }> {
