@@ -8,6 +8,11 @@ export const painted = (): Promise<void> => new Promise((done) => {
   else requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)));
 });
 
+const REST = 500; // ms
+
+/** Wait until a person rests: what is only a hint takes no time from the next click. */
+export const rested = (): Promise<void> => painted().then(() => new Promise((done) => setTimeout(done, REST)));
+
 /** Return whether something has gone on for so many ms. */
 export function useLate(begun: boolean, ms: number): boolean {
   const [late, setLate] = useState(false);

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { get } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Time } from "../components/basics.tsx";
-import { painted } from "../state/frames.ts";
+import { rested } from "../state/frames.ts";
 import { useLoad } from "../state/load.ts";
 import { isAboutBranches, keyOf, may, P, proposalPath, viewPath, type Of } from "../state/project.ts";
 import { brief } from "../state/words.ts";
@@ -17,7 +17,7 @@ export function useShared(of: Of, ids: readonly string[]): readonly Shared[] {
   const wanted = may(of, "project", "read") ? ids.join() : "";
   const found = useLoad(`${keyOf(of)} ${wanted}`, async (signal) => (
     wanted ? (await get(`${P}/draft/shared`, { path: of, query: { draft: of.draft ?? "main", ids: wanted }, signal })).items : []),
-  isAboutBranches(of), { after: painted });
+  isAboutBranches(of), { after: rested });
   return found.data ?? [];
 }
 
