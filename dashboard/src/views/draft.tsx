@@ -1,6 +1,6 @@
 // The draft of a project: what changed, what it causes, its review, and the publish.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Reading, Select } from "../components/basics.tsx";
@@ -192,6 +192,13 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
     toast(changes.length === 1 && changes[0] ? `The change of ${brief(changes[0].source ?? changes[0].path ?? "a rule")} is discarded.` : `${plural(changes.length, "change")} discarded.`, undo, undefined, changes.length > 1);
     void painted().then(tellChanged); // the next discard need not wait for it
   }, "the changes are discarded");
+  const latest = useRef({ chooseOne, revert });
+  latest.current = { chooseOne, revert };
+  // The cards stay as they are while anything else of the page is read.
+  const cards = useMemo(() => shown.map((each) => (
+    <Item key={nameOfChange(each)} of={of} draft={draft} head={head} change={each} shared={shared} thread={thread.data} edits={edits(each)} chooses={edits(each) || publishes}
+      chosen={chosen.has(nameOfChange(each))} choose={(...choice) => latest.current.chooseOne(...choice)} revert={(changes) => latest.current.revert(changes)} />
+  )), [shown, shared, thread.data, chosen, head, keyOf(of), draft, publishes, may(of, "redirect", "write"), may(of, "page", "write"), mayRemark(of)]);
   const unapproved = isUnapproved(state);
   const review = state?.review ?? null;
   const conflicts = state?.conflicts ?? [];
@@ -245,8 +252,7 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
               {isAllShown && diff.total > diff.items.length && diff.total <= MOST_CHOSEN && chosen.size < sizeOf(diff) && <Button disabled={call.busy} onClick={chooseList}>Choose all {count(diff.total)} of this list</Button>}
               {chosen.size > 0 && <Button onClick={() => setChosen({ all: new Map(), of: diff })}>Choose none</Button>}</div>}
             <ul class="changes">
-              {shown.map((each) => <Item key={nameOfChange(each)} of={of} draft={draft} head={head} change={each} shared={shared} thread={thread.data} edits={edits(each)} chooses={edits(each) || publishes}
-                chosen={chosen.has(nameOfChange(each))} choose={chooseOne} revert={revert} />)}
+              {cards}
             </ul>
             <Pages total={diff.total} ahead={(next) => readChangesAhead(of, next)} /></>}
           <Files items={effects?.files ?? []} />

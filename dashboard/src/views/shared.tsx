@@ -10,6 +10,7 @@ import { brief } from "../state/words.ts";
 
 type Shared = components["schemas"]["draft-shared.schema"]["items"][number];
 
+const NONE: readonly Shared[] = [];
 const NAMED = 3; // drafts and proposals, at a rule
 
 /** Read which other drafts and proposals change some rules of a draft; none where one may not see who works on what. */
@@ -18,7 +19,7 @@ export function useShared(of: Of, ids: readonly string[]): readonly Shared[] {
   const found = useLoad(`${keyOf(of)} ${wanted}`, async (signal) => (
     wanted ? (await get(`${P}/draft/shared`, { path: of, query: { draft: of.draft ?? "main", ids: wanted }, signal })).items : []),
   isAboutBranches(of), { after: rested });
-  return found.data ?? [];
+  return found.data ?? NONE;
 }
 
 interface AlsoProps {
