@@ -57,9 +57,11 @@ test("a long text keeps its end, and no letter of two code units is cut", () => 
 
 test("a long URL keeps its host and the last part of its path", () => {
   assert.deepEqual(splitUrl("https://shop.example/offers/2024/spring/benches-and-tables?utm_source=old#top"), ["https://shop.example", "/offers/2024/spring", "/benches-and-tables", "?utm_source=old#top"]);
-  assert.deepEqual(splitUrl("https://shop.example/benches-and-tables/"), ["https://shop.example", "", "/benches-and-tables/", ""]);
-  assert.deepEqual(splitUrl("/articles/engineering/content/systems"), ["", "/articles/engineering/content", "/systems", ""]);
-  assert.deepEqual(splitUrl("shop.example/articles/engineering/content"), ["shop.example", "/articles/engineering", "/content", ""]);
+  assert.deepEqual(splitUrl("https://garden-furniture.shop.example/benches-and-tables/"), ["https://garden-furniture.shop.example", "", "/benches-and-tables/", ""]);
+  assert.deepEqual(splitUrl("/articles/engineering/content/management/systems"), null);
+  assert.deepEqual(splitUrl("/articles/engineering/content/management/of/systems"), ["", "/articles/engineering/content/management/of", "/systems", ""]);
+  assert.deepEqual(splitUrl("shop.example/articles/engineering/of/all/content"), null);
+  assert.deepEqual(splitUrl("www.shop.example/articles/engineering/of/all/content"), ["www.shop.example", "/articles/engineering/of/all", "/content", ""]);
   for (const other of ["/short/path", "https://shop.example/?q=what-is-looked-for", `/articles/${"x".repeat(40)}`, `https://${"x".repeat(40)}/a/b`, "x".repeat(80)]) assert.equal(splitUrl(other), null);
 });
 

@@ -70,10 +70,12 @@ export function splitEnd(text: string, end = 16): [string, string] {
   return letters.length <= end * 2 ? [text, ""] : [letters.slice(0, -end).join(""), letters.slice(-end).join("")];
 }
 
-/** Split a long URL or path for a cell, so that its host and the last part of its path stay visible: host, between, last part, query; null where these are too long for that. */
+const LONG = 48; // letters: of fewer, the beginning and the end are enough
+
+/** Split a long URL or path for a cell, so that its host and the last part of its path stay visible: host, between, last part, query; null where it is short, or these are too long for that. */
 export function splitUrl(text: string): string[] | null {
   const [, host = "", between = "", last = "", query = ""] = /^((?:https?:\/\/|(?!https?:))[^/?#]*)((?:\/[^?#]*?)?)(\/[^/?#]+\/?)([?#].*)?$/s.exec(text) ?? [];
-  return last && text.length > 32 && host.length <= 40 && last.length <= 28 ? [host, between, last, query] : null;
+  return last && text.length > LONG && host.length <= 40 && last.length <= 28 ? [host, between, last, query] : null;
 }
 
 /** Return a name for a sentence: a long one without its middle. */

@@ -174,7 +174,7 @@ type Answer = Impact["answers"]["items"][number]["before"];
 
 const answered = (answer: Answer): string => (answer ? `${answer.status} ${answer.location ?? "a page"}` : "nothing");
 
-const COMPARED = "Compared with what was published when this began, without what was published since.";
+const COMPARED = "Compared with the publish from which this began. Later publishes are not in it.";
 
 /** Return whether release has moved since a draft or branch began, and whether that is certainly about what it changes. */
 export const outdatedBy = ({ base, release, conflicts }: { base: string | null; release: string | null; conflicts: number }): ImpactProps["outdated"] =>

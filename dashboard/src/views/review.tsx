@@ -188,7 +188,7 @@ export function Statement({ of, what, head, label, kept, review = null, judges, 
 /** Who sees that a review is asked for. */
 function Audience({ review }: { review: Review | null }): JSX.Element | null {
   if (!review || review.state === "approved") return null;
-  return <p class="quiet">{review.state === "requested" ? "It is shown" : "A request will be shown"} to <OwnerNames review={review} after=" (owners of what it changes), and to " />whoever may review this project, on their overview.</p>;
+  return <p class="quiet">{review.state === "requested" ? "It is shown" : "A request will be shown"} to <OwnerNames review={review} after=" (owners of what it changes), and to " />everyone who may review this project, on their overview.</p>;
 }
 
 /** What is judged has changed under the eyes of the reviewer: no verdict is given on what nobody has looked at. */
