@@ -61,8 +61,9 @@ class Service:
         path = f"/api/namespace/{scope}/{endpoint}"
         given = (*headers, (b"host", b"waypost.example"), (b"authorization", bearer))
         while True:
+            was_known = self.store.live.peek(namespace) is not None
             response = self.fast_path.answer(path, path.encode(), query, given)
-            if response is not None or self.store.live.peek(namespace) is not None:
+            if response is not None or (was_known and self.store.live.peek(namespace) is not None):
                 return response
             self.store.live.refresh(namespace)  # a state from the same tick of the clock as its ref is valid briefly
 
