@@ -99,6 +99,8 @@ def _steps(page: Page, draft: _Draft, turn: int) -> Iterator[tuple[str, float]]:
     yield "the view Draft", take(page, Step(".tabs a[href*='/draft']", f"() => document.querySelector('{_CHANGES}')"))
     yield "the next page of the draft", take(page, _NEXT)
     yield "discarding a change", take(page, Step("[aria-label^='Discard the change of']", OTHER_ROWS))
+    chosen = "() => document.querySelector('.choice [role=status]')?.innerText.includes('chosen')"
+    yield "choosing all changes of a page", take(page, Step("#choose-page", chosen))
     yield "back to the view Redirects", take(page, Step(".tabs a:nth-child(1)", ROWS))
 
 

@@ -23,7 +23,9 @@ def test_a_draft_names_its_owners_and_waits_for_them(world: World, new_page: Ope
     sign_in(asking, world.user("editor"), draft)
     owners = asking.get_by_label("Code owners")
     expect(owners).to_contain_text(f"Ada Lovelace ({owner})")
-    shown = f"A request will be shown to Ada Lovelace ({owner}) (owners of what it changes), and to everyone who may review"
+    shown = (
+        f"A request will be shown to Ada Lovelace ({owner}) (owners of what it changes), and to everyone who may review"
+    )
     expect(asking.get_by_text(shown)).to_be_visible()
     row = f"{place.namespace} / shop"
     sign_in(owning, owner)
