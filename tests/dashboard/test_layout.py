@@ -250,5 +250,6 @@ def test_a_button_that_copies_covers_no_text(world: World, new_page: Opens, widt
         cell.hover()
         button = cell.get_by_role("button", name=f"Copy: {text}")
         expect(button).to_have_css("opacity", "1")
+        assert button.evaluate("each => getComputedStyle(each, '::before').content") == '""'  # its picture
         left = button.evaluate("each => each.getBoundingClientRect().left")
         assert cell.locator(".long > span").evaluate(SEEN) <= left
