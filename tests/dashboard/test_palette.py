@@ -10,14 +10,22 @@ from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
 from tests.dashboard.test_pages import violations
 from tests.e2e.world import Place, World
+from tests.service import wait_until
 
 Opens = Callable[..., Page]
+PATIENCE = 20  # s
 
 
 def visit(page: Page, place: Place) -> None:
     page.goto(view(place))
     expect(page.get_by_text("No redirects yet").or_(page.locator("tbody tr").first)).to_be_visible()
-    page.wait_for_function(f"Object.values(localStorage).some((each) => each.includes('{place.namespace}'))")
+    wait_for_visit(page, place)
+
+
+def wait_for_visit(page: Page, place: Place, *, noted: bool = True) -> None:
+    """Wait until a visit is noted, or forgotten: that is after the project was read."""
+    held = "name => Object.values(localStorage).some(each => each.includes(name))"
+    wait_until(lambda: page.evaluate(held, place.namespace) is noted, PATIENCE, "the note of a visit")
 
 
 def open_palette(page: Page) -> Locator:
@@ -47,6 +55,7 @@ def test_the_projects_that_were_visited_last_are_first_before_one_types(world: W
     expect(page).to_have_url(re.compile(view(first)))
     first.ask("DELETE", f"?confirm={first.project}", 204)
     expect(page.locator("main .failure").first).to_be_visible()
+    wait_for_visit(page, first, noted=False)
     page.goto("/dashboard/start")
     options = open_palette(page)
     expect(options.first).to_have_text(f"{second.namespace} / shop")
@@ -90,7 +99,7 @@ def test_what_is_done_in_a_project_is_found_from_every_page(world: World, new_pa
     place = world.place()
     page = new_page()
     sign_in(page, world.user("admin"), view(place))
-    page.get_by_role("heading", name="shop").wait_for()
+    wait_for_visit(page, place)
     page.goto("/dashboard/settings/account")
     page.get_by_role("button", name="Sign out").wait_for()
     options, text = page.get_by_role("option"), page.get_by_label("Find a command, project")
@@ -117,7 +126,7 @@ def test_what_is_done_in_a_project_is_found_from_every_page(world: World, new_pa
         expect(page).to_have_url(re.compile(path))
     reader = new_page()
     sign_in(reader, world.user("viewer"), view(place))
-    reader.get_by_role("heading", name="shop").wait_for()
+    wait_for_visit(reader, place)
     reader.goto("/dashboard/settings/account")
     reader.get_by_role("button", name="Sign out").wait_for()
     reader.keyboard.press("Control+k")
