@@ -79,7 +79,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     if override is not None and not reason:
         raise InvalidUsage("The REASON of --override has no letter or digit; nothing was published. Give the reason.")
     refuse_words(data, database, message=message, override=override)
-    name, chosen = DraftName(project, draft), _chosen(ids, (*sources, *paths))
+    name, chosen = DraftName(project, draft), _chosen(ids, sources, paths)
     author = author_of(username, data, database)
     request = PublishRequest(name, author, head, message, reason, frozenset(chosen))
     store = open_store(data)
@@ -108,14 +108,16 @@ def print_pulled(found: "PulledPublish", *, as_json: bool) -> None:
     )
 
 
-def _chosen(ids: Sequence[str], identities: Sequence[str]) -> dict[str, str]:
-    """Return the selected changes by id, each as it was typed."""
+def _chosen(ids: Sequence[str], sources: Sequence[str], paths: Sequence[str]) -> dict[str, str]:
+    """Return the selected changes by the names that a call takes, each as it was typed."""
     wrong = next((word for word in ids if not re.fullmatch(r"[0-9a-f]{16}", word)), None)
     if wrong is not None:
         raise InvalidUsage(
             f"{wrong[:60]!r} is not an id (16 hex digits). Name a redirect by --source, a page by --path."
         )
-    return {**{word: word for word in ids}, **{identity_id(word): word for word in identities}}
+    kinds = {"redirect": sources, "page": paths}
+    named = {f"{kind}:{identity_id(word)}": word for kind, words in kinds.items() for word in words}
+    return {**{word: word for word in ids}, **named}
 
 
 def print_published(project: str, found: PublishResult, notes: Sequence[str] = (), *, as_json: bool) -> None:

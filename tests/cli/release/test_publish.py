@@ -64,6 +64,17 @@ def test_only_the_rules_that_are_named_are_published_and_the_rest_stays(store: S
     assert store.drafts.report("sample", NAME).state.head is None
 
 
+def test_a_redirect_and_a_page_of_one_path_are_named_apart(store: Store) -> None:
+    """They have the same id."""
+    store.drafts.edit("sample", NAME, [put(page("/a", "later"))], GRACE)
+    outcome = invoke("publish", *PLACE, "--path", "/b")
+    assert (outcome.code, "has no change of '/b'" in outcome.err) == (2, True)
+    found = invoke_ok("publish", *PLACE, "--source", "/a", "--json")
+    changes = found.json["changes"]
+    assert (changes["redirects"]["added"], changes["pages"]["added"]) == (1, 0)
+    assert published(store) == ["/a"]
+
+
 def test_the_same_selection_of_the_same_head_is_the_same_publish(store: Store) -> None:
     words = ("publish", *PLACE, "--source", "/b", "--head", store.drafts.report("sample", NAME).state.head)
     assert invoke_ok(*words).out == invoke_ok(*words).out
