@@ -152,7 +152,8 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
   const [{ all, of: seen }, setChosen] = useState<{ all: Chosen; of: Diff }>({ all: new Map(), of: diff });
   // Derived at once, so that no click is about changes that are published or discarded by now.
   const chosen = seen === diff ? all : stillThere(all, seen, diff);
-  useEffect(() => setChosen({ all: chosen, of: diff }), [diff]);
+  // What was chosen since this list was drawn stays.
+  useEffect(() => setChosen((now) => (now.of === diff ? now : { all: stillThere(now.all, now.of, diff), of: diff })), [diff]);
   const [discarding, setDiscarding] = useState(false);
   const shown = useFirstScreen(diff.items);
   const shared = useShared(of, diff.items.map(({ id }) => id));
