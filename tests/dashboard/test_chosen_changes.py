@@ -124,6 +124,22 @@ def test_a_list_is_chosen_whole_and_what_is_taken_back_while_it_is_read_stays_so
     expect(chosen).to_have_text("120 chosen")
 
 
+def test_a_choice_that_is_made_as_the_list_is_drawn_again_is_kept(world: World, new_page: Opens) -> None:
+    place = many_changes(world, 3)
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    expect(page.locator(".changes > .change")).to_have_count(3)
+    page.evaluate(CHOOSE_AT_ONCE)
+    page.get_by_label("Discard the change of /0000").click()
+    expect(page.locator(".choice").get_by_role("status")).to_have_text("2 chosen")
+
+
+CHOOSE_AT_ONCE = """() => new MutationObserver((_, own) => {
+  own.disconnect()
+  document.querySelector("#choose-page").click()
+}).observe(document.querySelector(".changes"), {childList: true})"""
+
+
 def many_changes(world: World, number: int) -> Place:
     """Create a project with a draft of so many new redirects."""
     place = world.place()

@@ -161,7 +161,7 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
   const edits = ({ kind }: Change): boolean => may(of, kind, "write");
   const publishes = may(of, "project", "publish");
   const choosable = diff.items.filter((each) => edits(each) || publishes);
-  const last = useRef<string | null>(null); // the one that was chosen last, from which a range begins
+  const last = useRef<string | null>(null); // the last choice, from which a range begins
   const choose = (changes: readonly Change[], on: boolean): void => {
     const next = new Map(chosen);
     for (const each of changes) {

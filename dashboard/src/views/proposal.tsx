@@ -27,7 +27,7 @@ type Part = Proposal["projects"][number];
 type Merged = components["schemas"]["proposal-merge-result.schema"]["projects"];
 type Thread = components["schemas"]["proposal-review-thread.schema"];
 
-/** How far a merge is that was begun here; empty for none, or one that was refused. */
+/** How far a merge is that was begun here; empty for none, or after a refusal. */
 type MergeStep = "" | "begun" | "done";
 
 const STATES: Record<Proposal["state"], readonly [Tone, string]> = {

@@ -1,4 +1,4 @@
-// Other drafts and proposals that change the same rule: the one that is published second has a conflict.
+// Other drafts and proposals that change the same rule: the second to be published has a conflict.
 import type { JSX } from "preact";
 import { get } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
