@@ -131,7 +131,10 @@ def test_a_choice_that_is_made_as_the_list_is_drawn_again_is_kept(world: World, 
     expect(page.locator(".changes > .change")).to_have_count(3)
     page.evaluate(CHOOSE_AT_ONCE)
     page.get_by_label("Discard the change of /0000").click()
-    expect(page.locator(".choice").get_by_role("status")).to_have_text("2 chosen")
+    chosen = page.locator(".choice").get_by_role("status")
+    expect(chosen).to_have_text("2 chosen")
+    page.get_by_label("Discard the change of /0001").click()
+    expect(chosen).to_have_text("1 chosen")
 
 
 CHOOSE_AT_ONCE = """() => new MutationObserver((_, own) => {

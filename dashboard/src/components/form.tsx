@@ -95,7 +95,7 @@ interface CallState {
   still: string;
 }
 
-interface Call extends CallState {
+export interface Call extends CallState {
   /** Do `work`; `doing` says what that is, if it can take long. */
   run: (work: () => Promise<void>, doing?: string) => void;
   /** Drop what it was refused for in a field, as it is typed in. */

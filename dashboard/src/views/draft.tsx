@@ -14,11 +14,12 @@ import { keptText } from "../state/kept.ts";
 import { useLoad, type Loaded } from "../state/load.ts";
 import { isAboutDraft, keepPage, keyOf, may, mayEdit, nameOfChange, noteStep, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
 import { ask, place, withQuery } from "../state/router.ts";
-import { brief, count, plural } from "../state/words.ts";
+import { brief, plural } from "../state/words.ts";
 import { Blocked, ChangeCard, Counts, ImpactPanel, isError, outdatedBy, Problems } from "./changes.tsx";
+import { Choice, useChosenChanges } from "./chosen_changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
 import { useDrafts } from "./draft_choice.tsx";
-import { callOfChanges, changeFilters, KEEP_CHANGES, readChangesAhead, type ChangeList as Diff } from "./draft_lists.ts";
+import { callOfChanges, changeFilters, KEEP_CHANGES, readChangesAhead, sizeOf, type ChangeList as Diff } from "./draft_lists.ts";
 import { discardChanges, discardDraft, readBeforeDiscard } from "./discard.ts";
 import { Files } from "./files.tsx";
 import { FixFinding, Fixes } from "./fixes.tsx";
@@ -91,9 +92,6 @@ function without(list: Diff, changes: readonly Change[], head: string): Diff {
 /** Return the list of a draft that has ended. */
 const ended = (list: Diff): Diff => ({ ...list, head: null, items: [], total: 0, counts: countsOf([]) });
 
-/** The number of all changes, whatever the list is filtered by. */
-const sizeOf = ({ counts }: Diff): number => Object.values(counts).reduce((sum, { added, changed, removed }) => sum + added + changed + removed, 0);
-
 /** What is to be published. */
 interface Wanted {
   seen: Subject;
@@ -106,16 +104,6 @@ const isUnapproved = (state: DraftState | null): boolean => Boolean(state?.revie
 
 const subjectOf = (head: string, state: DraftState | null, diff: Diff): Subject => ({ head, unapproved: isUnapproved(state), review: state?.review ?? null, problems: state?.problems ?? [], problemsTotal: state?.problemsTotal ?? 0, counts: diff.counts, files: state?.files ?? [], items: diff.items, total: sizeOf(diff) });
 
-/** The chosen changes by their names. */
-type Chosen = ReadonlyMap<string, Change>;
-
-/** Return those of the chosen changes that there still are: of another page those of the same commit, of this one those that it has. */
-function stillThere(chosen: Chosen, before: Diff, diff: Diff): Chosen {
-  const shown = new Map(diff.items.map((each) => [nameOfChange(each), each]));
-  const elsewhere = before.head === diff.head ? [...chosen].filter(([id]) => !shown.has(id) && sizeOf(before) > before.items.length) : [];
-  return new Map([...elsewhere, ...[...chosen.keys()].flatMap((id) => { const now = shown.get(id); return now ? [[id, now] as const] : []; })]);
-}
-
 function countsOf(changes: Iterable<Change>): Diff["counts"] {
   const none = (): Diff["counts"]["redirects"] => ({ added: 0, changed: 0, removed: 0 });
   const counts = { redirects: none(), pages: none() };
@@ -127,7 +115,6 @@ function countsOf(changes: Iterable<Change>): Diff["counts"] {
 const asksToPublish = (): boolean => place.value.query.get("publish") !== null;
 
 const FEW = 5; // changes, among which nobody searches
-const MOST_CHOSEN = 10_000; // changes, which a call names one by one
 const CHANGED = [["", "All changes"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
 
 interface OpenProps {
@@ -149,56 +136,26 @@ interface OpenProps {
 }
 
 function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlier, publish }: OpenProps): JSX.Element {
-  const [{ all, of: seen }, setChosen] = useState<{ all: Chosen; of: Diff }>({ all: new Map(), of: diff });
-  // Derived at once, so that no click is about changes that are published or discarded by now.
-  const chosen = seen === diff ? all : stillThere(all, seen, diff);
-  // What was chosen since this list was drawn stays.
-  useEffect(() => setChosen((now) => (now.of === diff ? now : { all: stillThere(now.all, now.of, diff), of: diff })), [diff]);
   const [discarding, setDiscarding] = useState(false);
   const shown = useFirstScreen(diff.items);
   const shared = useShared(of, diff.items.map(({ id }) => id));
   const call = useCall();
   const edits = ({ kind }: Change): boolean => may(of, kind, "write");
   const publishes = may(of, "project", "publish");
-  const choosable = diff.items.filter((each) => edits(each) || publishes);
-  const last = useRef<string | null>(null); // the last choice, from which a range begins
-  const choose = (changes: readonly Change[], on: boolean): void => {
-    const next = new Map(chosen);
-    for (const each of changes) {
-      if (on) next.set(nameOfChange(each), each);
-      else next.delete(nameOfChange(each));
-    }
-    setChosen({ all: next, of: diff });
-  };
-  const chooseOne = (change: Change, on: boolean, isRange: boolean): void => {
-    const ends = [last.current, nameOfChange(change)].map((name) => choosable.findIndex((each) => nameOfChange(each) === name));
-    choose(isRange && !ends.includes(-1) ? choosable.slice(Math.min(...ends), Math.max(...ends) + 1) : [change], on);
-    last.current = nameOfChange(change);
-  };
-  const isAllShown = choosable.length > 0 && choosable.every((each) => chosen.has(nameOfChange(each)));
-  const choosePage = (): void => choose(choosable, !isAllShown);
-  const chooseList = (): void => call.run(async () => {
-    const list = await get(`${P}/draft/changes`, { path: of, query: { draft, ...changeFilters(place.peek().query), limit: MOST_CHOSEN } });
-    if (list.head !== diff.head) throw new Error("The draft has changed meanwhile, so nothing is chosen: look at its changes, then choose again.");
-    setChosen(({ all: held, of: from }) => {
-      const now = from === diff ? held : stillThere(held, from, diff);
-      const isTakenBack = (each: Change): boolean => chosen.has(nameOfChange(each)) && !now.has(nameOfChange(each)); // while the list was read
-      return { all: new Map([...now, ...list.items.filter((each) => (edits(each) || publishes) && !isTakenBack(each)).map((each) => [nameOfChange(each), each] as const)]), of: diff };
-    });
-  }, "the changes are read");
+  const choosing = useChosenChanges(of, draft, diff, (each) => edits(each) || publishes, call);
+  const { chosen } = choosing;
   const revert = (changes: readonly Change[]): void => call.run(async () => {
     const { undo, head: now } = await discardChanges(of, draft, head, changes);
-    setChosen({ all: new Map(), of: diff });
     if (now) lose(changes, now);
     toast(changes.length === 1 && changes[0] ? `The change of ${brief(changes[0].source ?? changes[0].path ?? "a rule")} is discarded.` : `${plural(changes.length, "change")} discarded.`, undo, undefined, changes.length > 1);
     void painted().then(tellChanged); // the next discard need not wait for it
   }, "the changes are discarded");
-  const latest = useRef({ chooseOne, revert });
-  latest.current = { chooseOne, revert };
+  const latest = useRef({ choose: choosing.choose, revert });
+  latest.current = { choose: choosing.choose, revert };
   // The cards stay as they are while anything else of the page is read.
   const cards = useMemo(() => shown.map((each) => (
     <Item key={nameOfChange(each)} of={of} draft={draft} head={head} change={each} shared={shared} thread={thread.data} edits={edits(each)} chooses={edits(each) || publishes}
-      chosen={chosen.has(nameOfChange(each))} choose={(...choice) => latest.current.chooseOne(...choice)} revert={(changes) => latest.current.revert(changes)} />
+      chosen={chosen.has(nameOfChange(each))} choose={(...choice) => latest.current.choose(...choice)} revert={(changes) => latest.current.revert(changes)} />
   )), [shown, shared, thread.data, chosen, head, keyOf(of), draft, publishes, may(of, "redirect", "write"), may(of, "page", "write"), mayRemark(of)]);
   const unapproved = isUnapproved(state);
   const review = state?.review ?? null;
@@ -215,9 +172,9 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
     keepPage({ publish: "" }, true);
     if (publishes && !blocked) begin();
   }, [asked, state, head]);
-  useCommands(`draft ${String(publishes && !blocked)} ${String(unapproved)} ${head} ${choosable.map(nameOfChange).join()} ${[...chosen.keys()].join()}`, () => [
+  useCommands(`draft ${String(publishes && !blocked)} ${String(unapproved)} ${head} ${choosing.key}`, () => [
     ...(publishes && !blocked ? [{ name: "Publish the draft", keys: "p", run: begin }] : []),
-    ...(choosable.length ? [{ name: isAllShown ? "Choose none of the changes on this page" : "Choose all changes on this page", keys: "a", run: choosePage }] : []),
+    ...choosing.commands,
   ]);
   return (
     <>
@@ -248,10 +205,7 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
             <Search label="Search source, target and note" />
             <Select label="Kind of change" value={changeFilters(place.value.query).change ?? ""} options={CHANGED} onChange={(change) => ask({ change })} /></div>}
           {diff.total === 0 ? sizeOf(diff) > 0 ? <Empty title="No change matches"><p><a href={withQuery(place.value, { q: "", change: "" })}>Show all {plural(sizeOf(diff), "change")}</a></p></Empty> : <Empty title="No rule differs from what is published" /> : <>
-            {choosable.length > 0 && <div class="choice"><input type="checkbox" id="choose-page" ref={(box) => { if (box) box.indeterminate = chosen.size > 0 && !isAllShown; }} checked={isAllShown} onChange={choosePage} /><label for="choose-page">Choose all on this page</label>
-              <span role="status">{chosen.size > 0 && `${count(chosen.size)} chosen`}</span>
-              {isAllShown && diff.total > diff.items.length && diff.total <= MOST_CHOSEN && chosen.size < sizeOf(diff) && <Button disabled={call.busy} onClick={chooseList}>Choose all {count(diff.total)} of this list</Button>}
-              {chosen.size > 0 && <Button onClick={() => setChosen({ all: new Map(), of: diff })}>Choose none</Button>}</div>}
+            <Choice of={diff} choosing={choosing} busy={call.busy} />
             <ul class="changes">
               {cards}
             </ul>

@@ -10,6 +10,9 @@ type Schemas = components["schemas"];
 type RedirectList = Schemas["draft-redirect-list.schema"];
 export type ChangeList = Schemas["draft-change-list.schema"];
 
+/** The number of all changes, whatever the list is filtered by. */
+export const sizeOf = ({ counts }: ChangeList): number => Object.values(counts).reduce((sum, { added, changed, removed }) => sum + added + changed + removed, 0);
+
 /** The key and the call of a list. */
 type Call<T> = [key: string, read: (signal: AbortSignal) => Promise<T>];
 
