@@ -123,7 +123,7 @@ def test_a_draft_with_conflicts_says_what_is_not_known_of_it(world: World, new_p
     page = new_page()
     sign_in(page, world.user("publisher"), f"/dashboard/project/{place.namespace}/shop/draft")
     panel = page.get_by_role("region", name="What it changes for visitors")
-    expect(panel).to_contain_text("Compared with what was published")
+    expect(panel).to_contain_text("Compared with the publish from which this began")
     expect(panel).not_to_contain_text("ut of date")
     place.ask("POST", "/publish?draft=other", 200)
     expect(page.get_by_text("The rules are checked again once the conflicts are resolved.")).to_be_visible()

@@ -893,8 +893,34 @@ def test_a_saved_description_is_nothing_that_is_not_saved(world: World, new_page
     save = form.get_by_role("button", name="Save the description")
     form.get_by_label("Description").fill("The shops")
     save.click()
+    expect(page.get_by_text("The description is saved.")).to_be_visible()
     expect(save).to_be_disabled()
     expect(form.get_by_label("Description")).to_have_value("The shops")
+    page.keyboard.press("Escape")
+    expect(form).to_have_count(0)
+
+
+def test_a_question_about_typed_text_goes_when_a_save_that_runs_has_ended(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/settings/namespaces?name={place.namespace}")
+    form = page.get_by_role("dialog", name=f"Namespace {place.namespace}")
+    form.get_by_label("Description").fill("The shops")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if route.request.method == "PATCH":
+            held.append(route)
+        else:
+            route.fallback()
+
+    page.route(f"**/api/namespace/{place.namespace}", hold)
+    form.get_by_role("button", name="Save the description").click()
+    page.keyboard.press("Escape")
+    expect(form.get_by_text("What you typed is not saved.")).to_be_visible()
+    held[0].continue_()
+    expect(page.get_by_text("The description is saved.")).to_be_visible()
+    expect(form.get_by_text("What you typed is not saved.")).to_have_count(0)
     page.keyboard.press("Escape")
     expect(form).to_have_count(0)
 

@@ -183,7 +183,10 @@ interface FormDialogProps {
 export function FormDialog({ title, dirty, onClose, children, class: name = "", question = TYPED }: FormDialogProps): JSX.Element {
   const [discard, setDiscard] = useState<(() => void) | null>(null); // what is asked about: closing, a link, the Back button
   useEffect(() => {
-    if (!dirty) return;
+    if (!dirty) {
+      setDiscard(null); // saved meanwhile: nothing is left to ask about
+      return undefined;
+    }
     const stop = (event: Event): void => event.preventDefault();
     addEventListener("beforeunload", stop);
     const release = askBeforeLeaving((leave) => setDiscard(() => () => {
