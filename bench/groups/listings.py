@@ -73,7 +73,9 @@ def measure(bench: Workbench) -> Iterator[Figure]:
         with site.serving() as other, other.as_token(site.admin) as elsewhere:
             editor = _ListingClient(other, elsewhere, BIG, _DRAFT)
             yield from _after_edits(bench, lists, editor, site.rules, " by another worker")
+        yield _effects(bench, lists, site.rules, ", 1,200 changes")
         new = _ListingClient(service, client, _NEW, DEFAULT_DRAFT)
+        yield _effects(bench, new, site.rules, ", all 100,000 new")
         yield from _after_edits(bench, new, new, site.rules, ", all 100,000 new")
 
 
@@ -95,13 +97,25 @@ def _after_edits(
         yield _figure(f"{label}, first after an edit{note}", elapsed)
 
 
+def _effects(bench: Workbench, client: "_ListingClient", rules: Sequence[Redirect], note: str) -> Figure:
+    """Measure what a draft changes for visitors, after an edit each: a job of another process."""
+    client.effects()
+    elapsed = []
+    for turn, rule in zip(bench.rounds(_TURNS, 20), sample_evenly(rules, _TURNS), strict=False):
+        client.edit(rule, turn)
+        elapsed.append(client.effects())
+    detail = f"median of {len(elapsed)}, answered; slowest {max(elapsed):.1f} ms"
+    return Figure(f"effects of a draft of 100,000, first after an edit{note}", median(elapsed), "ms", None, detail)
+
+
 class _ListingClient:
     """The lists of one draft, by the API."""
 
     def __init__(self, service: Service, client: httpx.Client, project: str, draft: str) -> None:
         self._worker = next(iter(service.workers()))
         self._client = client
-        self._url = f"{scope(project)}/draft/redirects"
+        self._scope = scope(project)
+        self._url = f"{self._scope}/draft/redirects"
         self._draft = draft
 
     def cost(self, query: Query, total: int | None = None) -> float:
@@ -113,6 +127,13 @@ class _ListingClient:
         if total is not None and found != total:
             raise AssertionError(f"The list for {query} has {found} rules, not {total}.")
         return elapsed
+
+    def effects(self) -> float:
+        """Return the milliseconds until the effects of the draft are here, without its changes."""
+        begun = time.perf_counter()
+        url = f"{self._scope}/draft/diff"
+        self._client.get(url, params={"limit": 0, "draft": self._draft}, timeout=60).raise_for_status()
+        return (time.perf_counter() - begun) * 1000
 
     def edit(self, rule: Redirect, turn: int) -> None:
         """Change a rule's target."""

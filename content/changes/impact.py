@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from content.changes.diff import Change, item_kind
 from content.checks.set_rules import set_problems
 from content.matching.canonical import exact_key
-from content.matching.match import Match
 from content.matching.matcher import Matcher
 from content.matching.pattern_shape import literal_prefix
 from content.matching.request import Request, parse_key, request_for
@@ -19,6 +19,8 @@ from content.records.vocabulary import Kind
 EFFECT_CODES = frozenset(
     {"chain", "redirect_loop", "shadowed", "regex_unreachable", "regex_matches_target", "page_unreachable"}
 )
+# Asked of one state and then of the other: the rules of both together may be more than stay in memory.
+_REQUESTS_OF_ONE_STATE = 10_000
 _CODES_OF_BOTH_KINDS = frozenset({"page_unreachable"})
 
 
@@ -135,11 +137,31 @@ def _effects(state: RuleSet) -> Mapping[tuple[bool, str, str], Effect]:
 
 def find_changed_responses(before: Matcher, after: Matcher, changes: Iterable[Change]) -> Iterator[ChangedResponse]:
     """Yield the requests of changed rules that get another answer; costs a few matches for each change."""
-    for request in dict.fromkeys(request for change in changes for request in _requests(change)):
-        old, new = before.match(request), after.match(request)
-        if _response(old) != _response(new):
-            kinds = frozenset(kind for match in (old, new) if match for kind in [_kind(match)])
-            yield ChangedResponse(request, _response(old), _response(new), kinds)
+    requests = iter(dict.fromkeys(request for change in changes for request in _requests(change)))
+    while some := list(islice(requests, _REQUESTS_OF_ONE_STATE)):
+        olds = [_answer(before, request) for request in some]
+        for request, old in zip(some, olds, strict=True):
+            new = _answer(after, request)
+            if old.response != new.response:
+                yield ChangedResponse(request, old.response, new.response, old.kinds | new.kinds)
+
+
+class _Answer(NamedTuple):
+    """What answers a request, and of which kind it is; nothing of nothing."""
+
+    response: RuleResponse | None = None
+    kinds: frozenset[Kind] = frozenset()
+
+
+_NO_ANSWER = _Answer()
+
+
+def _answer(matcher: Matcher, request: Request) -> _Answer:
+    match = matcher.match(request)
+    if match is None:
+        return _NO_ANSWER
+    kind = Kind.REDIRECTS if match.redirect else Kind.PAGES
+    return _Answer(RuleResponse(match.status, match.location if match.redirect else None), frozenset({kind}))
 
 
 def _requests(change: Change) -> Iterator[Request]:
@@ -156,11 +178,3 @@ def _literal_requests(pattern: Redirect) -> Iterator[Request]:
     for text in prefix.texts if prefix else ():
         if key := exact_key(pattern.type.has_host, text):
             yield parse_key(key) if pattern.type.has_host else request_for(None, text)
-
-
-def _response(match: Match | None) -> RuleResponse | None:
-    return RuleResponse(match.status, match.location if match.redirect else None) if match else None
-
-
-def _kind(match: Match) -> Kind:
-    return Kind.REDIRECTS if match.redirect else Kind.PAGES

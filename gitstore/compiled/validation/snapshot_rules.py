@@ -103,7 +103,8 @@ class _RuleList:
         ]
 
     def _key(self, position: int) -> str:
-        record = self.placed(position).record
+        file, index = self._find(position)
+        record = file.segment.record(index)
         return exact_key(record.type.has_host, record.identity)
 
 

@@ -1,7 +1,14 @@
 """The impact of changes on rules that they do not name."""
 
+from collections.abc import Sequence
+
+import pytest
+
+from content.changes import impact as impact_module
 from content.changes.diff import diff
-from content.changes.impact import Impact, RuleSet, find_impact
+from content.changes.impact import Impact, RuleSet, find_changed_responses, find_impact
+from content.matching.matcher import Matcher
+from content.matching.rule_book import RuleBook
 from content.records.record import Page, Record, Redirect
 from content.records.vocabulary import Kind
 from tests.content.rules import matcher, page, placed_pages, placed_redirects, redirect
@@ -111,3 +118,28 @@ def test_wire_form_of_a_changed_response_has_both_sides() -> None:
     (changed,) = impact([page("BASIC", "/b")], [B]).changed_responses
     found = {"status": 301, "location": "/c"}
     assert changed.wire() == {"request": "/b", "before": served, "after": found, "text": "/b: 200 page -> 301 /c"}
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 10])
+def test_one_state_is_asked_for_many_requests_before_the_other(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    """The rules of both may be more than stay in memory."""
+    monkeypatch.setattr(impact_module, "_REQUESTS_OF_ONE_STATE", at_once)
+    asked = list[str]()
+
+    class Asked(RuleBook):
+        def __init__(self, name: str, *records: Redirect) -> None:
+            super().__init__(placed_redirects(*records), [])
+            self.name = name
+
+        def redirects_at(self, key: str) -> Sequence[int]:
+            if asked[-1:] != [self.name]:
+                asked.append(self.name)
+            return super().redirects_at(key)
+
+    old = [redirect("BASIC", f"/{number}", "/x") for number in range(6)]
+    new = [redirect("BASIC", f"/{number}", "/y") for number in range(6)]
+    states = {record.source: record for record in old}, {record.source: record for record in new}
+    changes = list(diff(Kind.REDIRECTS, *states))
+    found = list(find_changed_responses(Matcher(Asked("old", *old)), Matcher(Asked("new", *new)), changes))
+    assert [each.text for each in found] == [f"/{number}: 301 /x -> 301 /y" for number in range(6)]
+    assert asked == ["old", "new"] * -(-6 // at_once)
