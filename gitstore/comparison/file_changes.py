@@ -9,18 +9,20 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from itertools import filterfalse, islice
 
+from content.cache import LruCache
 from content.changes.diff import ChangeType, change_type
 from content.records.vocabulary import Kind
 from gitstore.comparison.tests_changes import ExpectationChange, compare_tests, wire_tests
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.segment import Segment
-from gitstore.compiled.segments.snapshot import File, Snapshot
+from gitstore.compiled.segments.snapshot import CompiledFile, File, Snapshot
 from gitstore.errors import Invalid
 from gitstore.git.file_paths import printable_path
 from gitstore.git.repository import TreeEntry
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, TESTS_FILE, BlobId, FileRole, TreeId, role_of
 from gitstore.yamlfiles.project_file import load_project
 
+_MOST_COMPARED = 10_000  # pairs of files, some 300 bytes each
 _FEW = 64  # files, found without a list of the others
 _ROLES = frozenset(ROLE_OF_KIND.values())
 
@@ -43,14 +45,17 @@ def find_unchanged_rule_files(
         before, after = (compiler.snapshot_files(project, side) for side in rule_files)
     except Invalid:
         return {}
-    return dict(found for kind in Kind for found in find_equal_rules(_segments(kind, before), _segments(kind, after)))
+    return dict(found for kind in Kind for found in find_equal_rules(_by_path(kind, before), _by_path(kind, after)))
 
 
-def _segments(kind: Kind, snapshot: Snapshot) -> dict[str, Segment]:
-    return {file.path: file.segment for file in snapshot.rule_files[kind]}
+_Files = Mapping[str, CompiledFile]
 
 
-def find_equal_rules(old: Mapping[str, Segment], new: Mapping[str, Segment]) -> Iterator[tuple[str, NonRuleDifference]]:
+def _by_path(kind: Kind, snapshot: Snapshot) -> _Files:
+    return {file.path: file for file in snapshot.rule_files[kind]}
+
+
+def find_equal_rules(old: _Files, new: _Files) -> Iterator[tuple[str, NonRuleDifference]]:
     """Yield the files of one kind in which no rule differs, by path, with the actual difference; all given files differ."""
     ids = {path: (_ids_at(old, path), _ids_at(new, path)) for path in sorted(old.keys() | new.keys())}
     moved = _find_moved(ids)
@@ -59,14 +64,14 @@ def find_equal_rules(old: Mapping[str, Segment], new: Mapping[str, Segment]) -> 
     ]
     for path, (before, after) in ids.items():
         if before == after:
-            if path not in old or path not in new or _are_equal(old[path], new[path]):
+            if path not in old or path not in new or _have_equal_rules(old[path], new[path]):
                 yield path, NonRuleDifference.TEXT
         elif path in moved and all(_is_found(places, number) for number in {*before, *after}):
             yield path, NonRuleDifference.ORDER
 
 
-def _ids_at(files: Mapping[str, Segment], path: str) -> list[int]:
-    return list(files[path].ids) if path in files else []
+def _ids_at(files: _Files, path: str) -> list[int]:
+    return list(files[path].segment.ids) if path in files else []
 
 
 _Ids = tuple[Sequence[int], Sequence[int]]  # of a file, before and after
@@ -100,6 +105,14 @@ def _absent(wanted: Iterable[set[int]], files: Iterable[Sequence[int]]) -> set[i
 _Place = tuple[Segment, int]  # a file, and where in it
 
 
+# An edit changes one of the files of a draft: the others were compared before.
+_equal: LruCache[tuple[BlobId, BlobId], bool] = LruCache(_MOST_COMPARED)
+
+
+def _have_equal_rules(old: CompiledFile, new: CompiledFile) -> bool:
+    return _equal.get((old.blob, new.blob), lambda: _are_equal(old.segment, new.segment))
+
+
 def _are_equal(old: Segment, new: Segment) -> bool:
     """Tell whether two files of the same ids have equal records; only those with another fingerprint are read."""
     prints = zip(old.whole.fingerprints, new.whole.fingerprints, strict=True)
@@ -107,10 +120,12 @@ def _are_equal(old: Segment, new: Segment) -> bool:
     return all(old.record(at) == new.record(at) for at in differing)
 
 
-def _places_of(files: Mapping[str, Segment], ids: Collection[int]) -> dict[int, _Place]:
+def _places_of(files: _Files, ids: Collection[int]) -> dict[int, _Place]:
     """Return where these ids are; of duplicates the last one counts."""
     places = (
-        ((segment, at, number) for segment in files.values() for at, number in enumerate(segment.ids)) if ids else ()
+        ((file.segment, at, number) for file in files.values() for at, number in enumerate(file.segment.ids))
+        if ids
+        else ()
     )
     return {number: (segment, at) for segment, at, number in places if number in ids}
 

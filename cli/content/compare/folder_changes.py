@@ -16,7 +16,7 @@ from content.records.vocabulary import Kind
 from gitstore.comparison.file_changes import FileChange, describe_file, find_equal_rules
 from gitstore.comparison.project_changes import ProjectChanges
 from gitstore.compiled.segments.segment import Segment
-from gitstore.compiled.segments.snapshot import File, FileSource, Snapshot, take_snapshot
+from gitstore.compiled.segments.snapshot import CompiledFile, File, FileSource, Snapshot, take_snapshot
 from gitstore.compiled.validation.lint import lint_snapshot
 from gitstore.drafts.state_changes import compare_states
 from gitstore.layout import PROJECT_FILE, TESTS_FILE, BlobId, FileRole, TreeId, role_of
@@ -142,7 +142,9 @@ def _file_changes(project: str, before: _State, after: _State) -> Iterator[FileC
             yield FileChange(f"{project}/{path}", change, only=only.get(path))
 
 
-def _differing_rules(before: _State, after: _State) -> Iterator[tuple[dict[str, Segment], dict[str, Segment]]]:
+def _differing_rules(
+    before: _State, after: _State
+) -> Iterator[tuple[dict[str, CompiledFile], dict[str, CompiledFile]]]:
     """Yield the rule files of each kind that differ, on both sides; none if the project is added or removed."""
     if before.snapshot and after.snapshot:
         for kind in Kind:
@@ -150,8 +152,8 @@ def _differing_rules(before: _State, after: _State) -> Iterator[tuple[dict[str, 
                 {file.path: file for file in side.rule_files[kind]} for side in (before.snapshot, after.snapshot)
             )
             yield (
-                {path: file.segment for path, file in old.items() if before.files[path] != after.files.get(path)},
-                {path: file.segment for path, file in new.items() if after.files[path] != before.files.get(path)},
+                {path: file for path, file in old.items() if before.files[path] != after.files.get(path)},
+                {path: file for path, file in new.items() if after.files[path] != before.files.get(path)},
             )
 
 

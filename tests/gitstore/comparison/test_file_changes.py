@@ -6,13 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from content.cache import LruCache
+from gitstore.comparison import file_changes as file_changes_module
 from gitstore.comparison.change_lines import file_lines
 from gitstore.comparison.file_changes import find_equal_rules
 from gitstore.compiled.segments.segment import Segment, compile_segment
+from gitstore.compiled.segments.snapshot import CompiledFile
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotAllowed
+from gitstore.git.objects import blob_id
 from gitstore.git.repository import Author
-from gitstore.layout import CommitId
+from gitstore.layout import BlobId, CommitId
 from gitstore.publish.approval import Verdict
 from tests.gitstore.fixtures import MAIN, SHOP, SPACE, Place, create_place, put, redirect, yaml
 
@@ -268,9 +272,27 @@ def test_a_file_differs_by_its_order_or_text_alone_where_no_rule_of_it_differs(
                 wanted[path] = "text"
         elif all(before.get(each) == after.get(each) for each in sources[0] + sources[1]):
             wanted[path] = "order"
-    sides = ({path: _segment(side[path]) for path in sorted(side)} for side in (old, new))
+    sides = ({path: _compiled(path, side[path]) for path in sorted(side)} for side in (old, new))
     assert dict(find_equal_rules(*sides)) == wanted
 
 
-def _segment(rules: _Rules) -> Segment:
-    return compile_segment(yaml((f"/{source}", f"/{target}") for source, target in rules).encode())
+def _compiled(path: str, rules: _Rules) -> CompiledFile:
+    data = yaml((f"/{source}", f"/{target}") for source, target in rules).encode()
+    return CompiledFile(path, blob_id(data), compile_segment(data))
+
+
+def test_only_a_pair_of_files_that_is_new_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = list[Segment]()
+
+    def are_equal(old: Segment, new: Segment) -> bool:
+        compared.append(new)
+        return old.records == new.records
+
+    monkeypatch.setattr(file_changes_module, "_are_equal", are_equal)
+    monkeypatch.setattr(file_changes_module, "_equal", LruCache[tuple[BlobId, BlobId], bool](9))
+    old = {path: _compiled(path, ((path, "x"),)) for path in "123"}
+    new = {path: _compiled(path, ((path, "y"),)) for path in "123"}
+    assert not dict(find_equal_rules(old, new))
+    edited = _compiled("2", (("2", "z"),))
+    assert not dict(find_equal_rules(old, {**new, "2": edited}))
+    assert compared == [each.segment for each in (*new.values(), edited)]
