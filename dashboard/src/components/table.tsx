@@ -142,10 +142,10 @@ export function Pages({ total, ahead }: { total: number; ahead?: Ahead }): JSX.E
   );
 }
 
-/** Change some of the query, and read what it asks for before it is drawn. What is typed is not: the next letter gives that up. */
-export function askAhead(ahead: Ahead, changes: Record<string, string>): void {
+/** Change some of the query, and read what it asks for before it is drawn. */
+export function askAhead(ahead: Ahead, changes: Record<string, string>, replace = false): void {
   ahead(new URL(withQuery(place.value, changes), location.href).searchParams);
-  ask(changes);
+  ask(changes, replace);
 }
 
 /** As a limit: all items, of lists to choose from. */
@@ -186,7 +186,7 @@ export function Paged<T>({ items, children }: PagedProps<T>): JSX.Element {
 }
 
 /** A search box whose text is in the address, asked for after a short pause in typing. */
-export function Search({ label }: { label: string }): JSX.Element {
+export function Search({ label, ahead = () => undefined }: { label: string; ahead?: Ahead }): JSX.Element {
   const box = useRef<HTMLInputElement>(null);
   const timer = useRef(0);
   const asked = place.value.query.get("q") ?? "";
@@ -194,7 +194,7 @@ export function Search({ label }: { label: string }): JSX.Element {
     clearTimeout(timer.current);
     timer.current = window.setTimeout(() => {
       timer.current = 0;
-      ask({ q: text }, true);
+      askAhead(ahead, { q: text }, true);
     }, 150);
   };
   useEffect(() => () => clearTimeout(timer.current), []);

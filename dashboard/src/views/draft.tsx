@@ -202,7 +202,7 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
       <div class="columns">
         <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>
           {(sizeOf(diff) > FEW || Object.keys(changeFilters(place.value.query)).length > 0) && <div class="filters" role="search">
-            <Search label="Search source, target and note" />
+            <Search label="Search source, target and note" ahead={(query) => readChangesAhead(of, query)} />
             <Select label="Kind of change" value={changeFilters(place.value.query).change ?? ""} options={CHANGED} onChange={(change) => ask({ change })} /></div>}
           {diff.total === 0 ? sizeOf(diff) > 0 ? <Empty title="No change matches"><p><a href={withQuery(place.value, { q: "", change: "" })}>Show all {plural(sizeOf(diff), "change")}</a></p></Empty> : <Empty title="No rule differs from what is published" /> : <>
             <Choice of={diff} choosing={choosing} busy={call.busy} />

@@ -66,7 +66,7 @@ function List(of: Of): JSX.Element {
   return (
     <>
       <div class="filters" role="search">
-        <Search key={`${of.namespace}/${of.project}`} label="Search source, target and note" />
+        <Search key={`${of.namespace}/${of.project}`} label="Search source, target and note" ahead={ahead} />
         <Select label="Type" value={value("type")} options={TYPES} onChange={(type) => askAhead(ahead, { type })} />
         <Select label="Status" value={value("status")} options={STATUSES} onChange={(status) => askAhead(ahead, { status })} />
         {!preview.value && <Select label="Change in the draft" value={value("change")} options={CHANGED} onChange={(change) => askAhead(ahead, { change })} />}
