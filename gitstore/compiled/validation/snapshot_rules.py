@@ -61,6 +61,7 @@ class _RuleList:
         self._files = snapshot.rule_files[kind]
         self._starts = list(accumulate((len(file.segment) for file in self._files), initial=0))
         self._lookups = 0
+        self._read: tuple[int, Record] | None = None  # the last one: whoever looks a key up reads the record next
 
     @cached_property
     def _table(self) -> list[int]:
@@ -82,13 +83,21 @@ class _RuleList:
     def placed(self, position: int) -> Placed[Record]:
         """Return the record at a position."""
         file, index = self._find(position)
-        record = self._snapshot.whole(file, file.segment.record(index))
-        return Placed(record, *self.place(position), position)
+        record = self._snapshot.whole(file, self._record(position))
+        return Placed(record, self._snapshot.full_path(file.path), file.segment.whole.lines[index], position)
 
     def place(self, position: int) -> tuple[str, int]:
         """Return the file and line of the record at a position."""
         file, index = self._find(position)
         return self._snapshot.full_path(file.path), file.segment.lines[index]
+
+    def _record(self, position: int) -> Record:
+        """Return a record; the content of a page that is in a file of its own is empty."""
+        read = self._read
+        if read is None or read[0] != position:
+            file, index = self._find(position)
+            self._read = read = position, file.segment.whole.record(index)
+        return read[1]
 
     def _find(self, position: int) -> tuple[CompiledFile, int]:
         at = bisect_right(self._starts, position) - 1
@@ -103,8 +112,7 @@ class _RuleList:
         ]
 
     def _key(self, position: int) -> str:
-        file, index = self._find(position)
-        record = file.segment.record(index)
+        record = self._record(position)
         return exact_key(record.type.has_host, record.identity)
 
 
