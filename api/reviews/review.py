@@ -8,10 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from api.db.namespaces.reviews import Action, DraftKey, Person, Remark
+from api.db.namespaces.reviews import VERDICTS, Action, DraftKey, Person, Remark
 from gitstore.publish.authorship import ReviewSubject
-
-_VERDICTS = (Action.APPROVE, Action.REJECT)
 
 # The addresses of the users who know the value of an API token, by the address of the token.
 TokenOwners = Mapping[str, Collection[str]]
@@ -66,7 +64,7 @@ class Review:
 
 def select_thread(key: DraftKey, draft: ReviewSubject, remarks: Sequence[Remark]) -> list[Remark]:
     """Return the remarks of a draft's thread: those made on it, and the verdicts on its head under any name."""
-    return [each for each in remarks if each.draft == key or (each.head == draft.head and each.action in _VERDICTS)]
+    return [each for each in remarks if each.draft == key or (each.head == draft.head and each.action in VERDICTS)]
 
 
 def summarize_review(
@@ -99,7 +97,7 @@ def latest_verdicts(draft: ReviewSubject, remarks: Sequence[Remark]) -> list[Rem
 
 
 def _latest_verdicts(remarks: Iterable[Remark]) -> list[Remark]:
-    return list({each.person.email: each for each in remarks if each.action in _VERDICTS}.values())
+    return list({each.person.email: each for each in remarks if each.action in VERDICTS}.values())
 
 
 def outcome_of(remarks: Sequence[Remark]) -> ReviewStatus:
@@ -109,6 +107,12 @@ def outcome_of(remarks: Sequence[Remark]) -> ReviewStatus:
         return ReviewStatus.REJECTED if Action.REJECT in verdicts else ReviewStatus.APPROVED
     is_requested = any(each.action is Action.REQUEST for each in remarks)
     return ReviewStatus.REQUESTED if is_requested else ReviewStatus.NONE
+
+
+def outdated_verdicts(remarks: Sequence[Remark], head: str) -> list[Remark]:
+    """Return the latest verdict of each reviewer on the commits before a head, oldest first, from the remarks on all."""
+    found = _latest_verdicts(each for each in remarks if each.head != head)
+    return sorted(found, key=lambda verdict: verdict.id)
 
 
 def find_involved(

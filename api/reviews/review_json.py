@@ -1,15 +1,17 @@
 """The JSON objects of reviews: status, remarks and people."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from api.db.namespaces.reviews import Person, Remark, Topic
 from api.db.timestamps import dump_time
-from api.reviews.review import Opinion, Review
+from api.reviews.review import Opinion, Review, ReviewStatus
 from content.changes.diff import identity_field, item_kind
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound
+from gitstore.git.repository import Author
+from gitstore.history.messages import signature
 from gitstore.store.store import Store
 
 _MAX_LINE = 200  # characters of the note of a request
@@ -47,6 +49,22 @@ def _opinion(found: Opinion) -> dict[str, Any]:
         "note": verdict.note,
         "counts": found.counts,
         "lapsed": found.lapsed,
+    }
+
+
+def outcome(status: ReviewStatus | None, outdated: Sequence[Remark]) -> dict[str, Any]:
+    """Return how the review of a publish ended, with the `outdated` verdicts before the last change of what it merged."""
+    state = ReviewStatus.OUTDATED if status is ReviewStatus.NONE and outdated else status
+    return {
+        "reviewState": state.value if state else None,
+        "outdatedVerdicts": [
+            {
+                "action": each.action.value,
+                "by": signature(Author(each.person.display_name, each.person.email)),
+                "at": dump_time(each.at),
+            }
+            for each in outdated
+        ],
     }
 
 

@@ -14,7 +14,7 @@ from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author
 from gitstore.history import history
 from gitstore.history.history import PublishRecord
-from gitstore.history.merged_commits import MergedCommits, read_merged_commits
+from gitstore.history.merged_commits import MergedCommits, find_merged_commits, read_merged_commits
 from gitstore.history.rule_history import RuleEvent, read_rule_history
 from gitstore.layout import CommitId
 from gitstore.publish import publishing
@@ -145,6 +145,11 @@ class Publishes(Component):
         version = self._access.version(namespace, project, word)
         with self._access.reading(namespace) as compiler:
             return read_merged_commits(compiler.repository, version.commit)
+
+    def list_merged_commits(self, namespace: str, versions: Collection[CommitId]) -> dict[CommitId, MergedCommits]:
+        """Return the commits that each of these publishes brought to release."""
+        with self._access.reading(namespace) as compiler:
+            return {commit: find_merged_commits(compiler.repository, commit) for commit in versions}
 
     def identities(
         self, namespace: str, project: str, word: str, wanted: Collection[tuple[Kind, str]]

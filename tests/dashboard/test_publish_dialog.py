@@ -133,6 +133,24 @@ def test_the_keyboard_goes_on_after_a_publish_and_a_rollback(world: World, new_p
     expect(done).to_be_focused()
 
 
+def test_the_history_says_that_a_draft_was_changed_after_its_review(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a")
+    body = {"action": "approve", "head": place.get("/draft")["head"]}
+    place.as_(world.person("publisher")).ask("POST", "/draft/review", 200, json=body)
+    place.add("/b")
+    place.publish()
+    page = new_page()
+    sign_in(page, world.user("publisher"), view(place, "/history"))
+    rows = page.locator(".publishes > li")
+    expect(rows.nth(0)).to_contain_text("Approved by Ada Lovelace, changed since")
+    expect(rows.nth(1)).not_to_contain_text("changed since")
+    assert violations(page) == []
+    page.goto(view(place, "/history?version=2"))
+    expect(page.get_by_text("Approved by Ada Lovelace, changed since.")).to_be_visible()
+    assert violations(page) == []
+
+
 def test_a_rejection_and_warnings_are_told_before_a_publish_and_in_the_history(world: World, new_page: Opens) -> None:
     """Of a project that requires no approval: nothing else keeps a rejected draft from agents."""
     place = world.place()

@@ -324,6 +324,43 @@ def test_the_history_says_how_the_review_of_each_publish_ended(world: World) -> 
     assert [each["reviewState"] for each in place.get("/history", source="/rejected")["items"]] == [None, "rejected"]
 
 
+def test_the_history_names_the_verdicts_before_the_last_change_of_what_was_published(world: World) -> None:
+    place = world.place()
+    ada, kim = (place.as_(world.person("publisher")) for _ in range(2))
+    for source, *steps in (
+        ("/changed", (ada, "approve"), None),
+        ("/changed-mind", (ada, "reject"), None, (kim, "reject"), (ada, "approve"), None),
+        ("/asked-again", (ada, "approve"), None, (place, "request")),
+        ("/approved-again", (ada, "approve"), None, (kim, "approve")),
+        ("/unseen",),
+    ):
+        place.add(source)
+        for number, step in enumerate(steps):
+            if step is None:
+                place.add(f"{source}-{number}")
+                continue
+            caller, action = step
+            body = {"action": action, "head": place.get("/draft")["head"], "note": "So"}
+            caller.ask("POST", "/draft/review", 200, json=body)
+        place.publish()
+    first, second = (f"Ada Lovelace <user-{each.root.get('/api/me')['id']}@waypost.invalid>" for each in (ada, kim))
+    found = [
+        (each["reviewState"], [(one["action"], one["by"]) for one in each["outdatedVerdicts"]])
+        for each in place.get("/history")["items"]
+    ]
+    assert found == [
+        ("none", []),
+        ("approved", []),
+        ("requested", [("approve", first)]),
+        ("outdated", [("reject", second), ("approve", first)]),
+        ("outdated", [("approve", first)]),
+        (None, []),
+    ]
+    assert place.get("/history", q="2")["items"][0]["reviewState"] == "outdated"
+    [rule] = place.get("/history", source="/changed")["items"]
+    assert (rule["reviewState"], rule["outdatedVerdicts"][0]["by"]) == ("outdated", first)
+
+
 def test_a_pushed_commit_that_names_no_commit_as_its_head_has_none(world: World, tmp_path: Path) -> None:
     place = world.place()
     place.published("/a")

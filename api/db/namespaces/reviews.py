@@ -37,7 +37,8 @@ _AUDIT_EVENTS = {
     Action.REJECT: AuditEvent.DRAFT_REJECTED,
 }
 
-_STEPS = (Action.REQUEST, Action.APPROVE, Action.REJECT)
+VERDICTS = (Action.APPROVE, Action.REJECT)
+_STEPS = (Action.REQUEST, *VERDICTS)
 
 _EVENT_TYPES = {
     Action.REQUEST: EventType.REVIEW_REQUESTED,
@@ -146,6 +147,13 @@ def find_remarks(connection: Connection, namespace: str, project: str, heads: Co
         for row in connection.execute(select(reviews).where(*own, reviews.c.head.in_(named[start : start + _AT_ONCE])))
     ]
     return sorted(found, key=lambda remark: remark.id)
+
+
+def has_verdicts(connection: Connection, namespace: str, project: str) -> bool:
+    """Tell whether anyone has ever given a verdict in a project."""
+    own = (reviews.c.namespace == namespace, reviews.c.project == project, reviews.c.archive.is_(None))
+    query = select(reviews.c.id).where(*own, reviews.c.action.in_(VERDICTS)).limit(1)
+    return connection.execute(query).first() is not None
 
 
 def find_last_remarks(connection: Connection, namespace: str, draft: str, most: int) -> list[Remark]:

@@ -19,7 +19,7 @@ import { Difference } from "./differences.tsx";
 import { Files } from "./files.tsx";
 import { Watch } from "./publish.tsx";
 import { New, Old } from "./replace.tsx";
-import { inOrder, MOST_REMARKS, Overruled, Remarks } from "./review.tsx";
+import { inOrder, MOST_REMARKS, outdatedText, Overruled, Remarks } from "./review.tsx";
 import { SIGNS } from "./signs.ts";
 import { StateChoice, usePublishes } from "./state_choice.tsx";
 import type { ViewProps } from "./view.ts";
@@ -89,6 +89,7 @@ function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.El
         {publish.overrideReason && <Badge tone="warn">By override</Badge>}
         {publish.reviewState === "rejected" && <Badge tone="bad">✕ Despite a rejection</Badge>}
         {publish.reviewState === "requested" && <Badge tone="warn">Without the review asked for</Badge>}
+        {!!publish.outdatedVerdicts?.length && <Badge tone="warn"><bdi>{outdatedText(publish.outdatedVerdicts.map(({ action, by }) => [action, person(by)]))}</bdi></Badge>}
         {publish.rolledBackToNumber && <Badge tone="warn">Rolls back to publish {publish.rolledBackToNumber}</Badge>}
       </header>
       <p class="facts">

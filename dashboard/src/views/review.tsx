@@ -240,10 +240,21 @@ export function Doubt({ review, name = "" }: { review: Review | null; name?: str
   );
 }
 
-/** Who had rejected what was published: those whose last verdict on it is a rejection. */
+/** What was said before the last change: "Approved by Ada, changed since". */
+export function outdatedText(verdicts: readonly (readonly [action: string, by: string])[]): string {
+  const said = ([["approve", "approved"], ["reject", "rejected"]] as const).flatMap(([wanted, word]) => {
+    const names = verdicts.filter(([action]) => action === wanted).map(([, by]) => by);
+    return names.length ? [`${word} by ${names.join(" and ")}`] : [];
+  }).join(", ");
+  return `${said[0]?.toUpperCase() ?? ""}${said.slice(1)}, changed since`;
+}
+
+/** Who had rejected what was published, or had given a verdict only before its last change. */
 export function Overruled({ items }: { items: readonly Remark[] }): JSX.Element | null {
-  const verdicts = new Map(items.filter((each) => each.current && (each.action === "approve" || each.action === "reject")).map((each) => [`${each.by.kind} ${each.by.id}`, each]));
-  const rejections = [...verdicts.values()].filter((each) => each.action === "reject");
+  const verdicts = [...new Map(items.filter((each) => each.action === "approve" || each.action === "reject").map((each) => [`${each.by.kind} ${each.by.id} ${each.current}`, each])).values()];
+  const rejections = verdicts.filter((each) => each.current && each.action === "reject");
+  if (verdicts.length > 0 && !verdicts.some((each) => each.current))
+    return <p class="notice warn"><bdi>{outdatedText(verdicts.map((each) => [each.action, each.by.displayName || each.by.name]))}</bdi>.</p>;
   return rejections.length ? <p class="notice warn">Its review was rejected by <bdi>{rejections.map((each) => each.by.displayName || each.by.name).join(", ")}</bdi>.</p> : null;
 }
 
