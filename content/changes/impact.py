@@ -147,7 +147,7 @@ def find_changed_responses(before: Matcher, after: Matcher, changes: Iterable[Ch
 
 
 class _Answer(NamedTuple):
-    """What answers a request, and of which kind it is; nothing of nothing."""
+    """The response to a request, and the kind of its rule; without a rule there is neither."""
 
     response: RuleResponse | None = None
     kinds: frozenset[Kind] = frozenset()

@@ -71,7 +71,7 @@ function show(path: string): void {
   shown.value = { loaded: null, params: {}, pattern: "" };
 }
 
-/** Load the view of the address while the session is still asked for; a fault is told when the view is shown. */
+/** Load the view of the address while the session is still asked for; a fault is shown with the view. */
 function fetchView(path: string): void {
   const route = ROUTES.find((each) => matchPath(each.pattern, path));
   if (route) load(route).catch(() => undefined);
@@ -160,7 +160,7 @@ if (failedSignIn !== null) {
   ask({ "sign-in": "" }, true); // a reload does not say it again
 }
 effect(() => {
-  // Nobody is signed in: what the page shows is neither seen nor read out.
+  // No one is signed in: what the page shows is neither seen nor read out.
   document.documentElement.classList.toggle("covered", state.value === "expired");
   if (state.value === "in" || state.value === "expired") show(place.value.path);
   else if (state.value === "out") {

@@ -36,7 +36,7 @@ test("no pattern fits another address, nor one with a stray per cent sign", () =
   for (const path of ["/a", "/a/", "/a/1/2", "/a/%"]) assert.equal(matchPath("/a/:x", path), null, path);
 });
 
-test("times are told in the largest unit that fits", () => {
+test("times are said in the largest unit that fits", () => {
   const now = new Date("2027-01-31T12:00:00Z");
   assert.equal(ago(new Date("2027-01-31T11:59:30Z"), now), "just now");
   assert.equal(ago(new Date("2027-01-31T09:00:00Z"), now), "3 hours ago");
@@ -149,7 +149,7 @@ test("a failed sign-in has words by its code, and nothing of an address is repea
   for (const code of ["", "x", "constructor", "__proto__", "<b>"]) assert.match(signInFault(code), /^The sign-in failed\. Try again\./);
 });
 
-test("a span of time is told in the unit that fits", () => {
+test("a span of time is said in the unit that fits", () => {
   assert.deepEqual([0, 0.0004, 0.038, 1.44, 12.4, 130, 7200, 200_000].map(duration), ["0 s", "1 ms", "38 ms", "1.4 s", "12 s", "2 minutes", "2 hours", "2 days"]);
 });
 
@@ -273,7 +273,7 @@ test("the lines of a difference make both texts again", () => {
   }
 });
 
-test("a line break at the end that comes or goes is told", () => {
+test("a line break at the end that comes or goes is shown", () => {
   assert.equal(compareLines("a", "a\n").ending, "added");
   assert.equal(compareLines("a\n", "b").ending, "removed");
   assert.equal(compareLines("", "b").ending, "");

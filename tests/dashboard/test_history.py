@@ -117,7 +117,7 @@ def test_an_old_version_replaces_the_draft_that_was_shown_and_nothing_that_came_
     expect(dialog).to_contain_text("1 redirect added. All of that is lost.")
     place.add("/theirs")
     dialog.get_by_role("button", name="Replace them with publish 2").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("Somebody has changed the draft while you looked at it.")
+    expect(dialog.get_by_role("alert")).to_contain_text("Someone has changed the draft while you looked at it.")
     assert drafted(place) == {"/a": "/new", "/b": "/new", "/mine": "/new", "/theirs": "/new"}
     dialog.get_by_role("button", name="Show what it has now").click()
     expect(dialog.locator(".change.added")).to_contain_text(["/mine", "/theirs"])

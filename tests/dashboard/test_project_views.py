@@ -427,7 +427,7 @@ def test_a_file_is_looked_at_before_it_is_imported_and_its_errors_are_downloaded
             'The column "Owner" is not imported; no column is named "status", so each redirect gets 301',
         ]
     )
-    hindrance = page.get_by_text("Correct the lines that are wrong and choose the file again, or skip them.")
+    hindrance = page.get_by_text("Correct the invalid lines and choose the file again, or skip them.")
     expect(hindrance).to_be_visible()
     assert violations(page) == []
     with page.expect_download() as download:
@@ -437,7 +437,7 @@ def test_a_file_is_looked_at_before_it_is_imported_and_its_errors_are_downloaded
     expect(errors).to_contain_text("line 3, source")
     expect(errors).to_contain_text("with a host it is “Basic, with host” (BASIC_HOST)")
     expect(errors.locator(".quiet")).to_have_text(re.compile("/y,no.U.200B.path"))
-    page.get_by_label("Skip the lines that are wrong").check()
+    page.get_by_label("Skip the invalid lines").check()
     expect(hindrance).to_be_hidden()
     page.get_by_role("button", name="Import into the draft").click()
     expect(page.get_by_text("1 imported, 1 skipped")).to_be_visible()
@@ -527,7 +527,7 @@ def test_a_mended_file_is_chosen_again(world: World, new_page: Opens, tmp_path: 
     expect(page.get_by_text("1 wrong")).to_be_visible()
     expect(page.get_by_label("File to import")).to_have_value("")
     file.write_text("type\tsource\ttarget\tstatus\nBASIC\t/mended\t/y\t301\n", "utf-8")
-    page.get_by_label("Skip the lines that are wrong").check()
+    page.get_by_label("Skip the invalid lines").check()
     expect(page.get_by_role("alert")).to_have_text("The file has changed since it was chosen. Choose it again.")
     page.get_by_label("File to import").set_input_files(file)
     page.get_by_role("button", name="Import into the draft").click()
@@ -606,7 +606,7 @@ def test_an_import_overwrites_nothing_that_was_edited_after_the_look(world: Worl
     for target in ("/theirs", "/theirs-too"):
         place.ask("PATCH", f"/draft/redirects/{item['id']}", 200, json={"target": target})
         start.click()
-        expect(page.get_by_role("alert")).to_contain_text("Somebody has changed the draft since you looked")
+        expect(page.get_by_role("alert")).to_contain_text("Someone has changed the draft since you looked")
         expect(start).to_have_count(0)
         assert drafted(place) == {"/a": target}
         assert violations(page) == []

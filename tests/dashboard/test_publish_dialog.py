@@ -97,7 +97,7 @@ def test_a_draft_that_is_changed_and_then_published_is_not_called_discarded(worl
     dialog = begin_publish(world, page, place, "Mine")
     one_stream(world)
     place.add("/b")
-    expect(dialog.get_by_role("alert")).to_contain_text("Somebody has changed the draft")
+    expect(dialog.get_by_role("alert")).to_contain_text("Someone has changed the draft")
     place.publish(message="Theirs, by Robin")
     overtaken = page.get_by_role("dialog", name="Already published")
     expect(overtaken.get_by_role("alert")).to_contain_text(

@@ -18,7 +18,10 @@ from tests.docs.blocks import rows
 from tests.docs.reference import PACKAGES
 from tests.service import ROOT
 
-FOLDERS = (*PACKAGES, "bench", "tests", "docs", "waypost", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile")
+FOLDERS = (
+    *(*PACKAGES, "bench", "tests", "docs", "waypost", "dashboard/src", "dashboard/test"),
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "dashboard/README.md", "dashboard/build.mjs"),
+)
 _WORDS_PAGE = ROOT / "docs" / "reference" / "words.md"
 _CLAUSES = (
     "What|Whatever|Whoever|Who|Whom|Whose|Where|Whether|How|Which|Those|That which|All that|Everything that|One that|"
@@ -27,6 +30,13 @@ _CLAUSES = (
 _CLAUSE = re.compile(rf"(?:{_CLAUSES})\b")
 _CODE = re.compile(r"`[^`\n]*`|\]\([^)]*\)|<[^>]*>|\{[^}]*\}")
 _FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+# Comments, strings, and the text between the tags of JSX.
+_IN_SCRIPT = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|(?<=[>}])[^<>{}=;()\[\]`"]+(?=[<{])""",
+    re.DOTALL,
+)
+_SCRIPTS = {".ts", ".tsx", ".mjs", ".css"}
+_GENERATED = "schema.d.ts"
 _QUOTED_IN_TESTS = ("tests", "bench")
 
 
@@ -68,11 +78,13 @@ def check_text(text: Text) -> Iterator[Violation]:
 
 
 def read_prose(path: Path) -> Iterator[Text]:
-    """Yield the prose of a file: all of a document; docstrings, comments and messages of a module; descriptions of a schema."""
+    """Yield the prose of a file: all of a document; docstrings, comments and messages of code; descriptions of a schema."""
     if path.suffix == ".py":
         yield from _read_module(path)
     elif path.suffix == ".json":
         yield from (Text(path, 1, words) for words in _descriptions(json.loads(path.read_text("utf-8"))))
+    elif path.suffix in _SCRIPTS:
+        yield from _read_script(path)
     else:
         blank = _FENCE.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), path.read_text("utf-8"))
         yield Text(path, 1, blank)
@@ -97,6 +109,14 @@ def _read_module(path: Path) -> Iterator[Text]:
             yield Text(path, token.start[0], token.string)
 
 
+def _read_script(path: Path) -> Iterator[Text]:
+    source = path.read_text("utf-8")
+    for found in _IN_SCRIPT.finditer(source):
+        if " " in found[0] or found[0][0] not in "\"'`":
+            words = found[0][1:-1] if found[0].startswith("`") else found[0]  # a template is no code of a document
+            yield Text(path, source.count("\n", 0, found.start()) + 1, words)
+
+
 def _descriptions(value: object) -> Iterator[str]:
     if isinstance(value, dict):
         yield from (text for key, text in value.items() if key in {"description", "title"} and isinstance(text, str))
@@ -117,8 +137,8 @@ def _refused_words() -> re.Pattern[str]:
 def _files(path: Path) -> Iterator[Path]:
     if path.is_file():
         yield path
-    for suffix in ("*.py", "*.md", "*.json", "*.yaml"):
-        yield from (file for file in path.rglob(suffix) if file.is_file())
+    for suffix in ("*.py", "*.md", "*.json", "*.yaml", *(f"*{each}" for each in _SCRIPTS)):
+        yield from (file for file in path.rglob(suffix) if file.is_file() and file.name != _GENERATED)
 
 
 if __name__ == "__main__":

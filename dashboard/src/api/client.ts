@@ -38,7 +38,7 @@ async function call(method: Method, template: string, options: Options<unknown>)
   const caller = me.peek()?.id;
   for (;;) {
     if (isOther()) await signedInAgain();
-    if (me.peek()?.id !== caller) throw notSent(); // never in the name of somebody else
+    if (me.peek()?.id !== caller) throw notSent(); // never as another person
     try {
       return await send(method.toUpperCase(), path, request);
     } catch (ex) {

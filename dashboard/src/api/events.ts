@@ -22,9 +22,9 @@ const TYPES = [
 ];
 /** The stream is read again after a time without it. */
 export const RESUMED = "resumed";
-/** The stream is lost since a time; told again with each try that fails, also for tabs that come later. */
+/** The stream is lost since a time; announced again with each try that fails, also for tabs that come later. */
 const LOST = "lost";
-/** Somebody asks to open the stream at once. */
+/** A tab asks to open the stream at once. */
 const OPEN = "open";
 const LOCK = "waypost-events";
 const RETRY = 5000; // ms before a stream that the service refused is opened again
@@ -70,7 +70,7 @@ function read(missed: boolean): void {
     source?.close();
     source = null;
     if (state.value !== "in") {
-      lostSince.value = 0; // what has ended is the session, which is told of
+      lostSince.value = 0; // the session has ended, which is shown
       return;
     }
     const stream = (source = new EventSource("/api/events"));

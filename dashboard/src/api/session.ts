@@ -105,7 +105,7 @@ function expire(): void {
   state.value = "expired";
 }
 
-/** Return whether somebody else than `me` is signed in in this browser, as in another tab. */
+/** Return whether another person than `me` is signed in in this browser, as in another tab. */
 export function isOther(): boolean {
   const person = localStorage.getItem(PERSON);
   return me.value !== null && person !== null && person !== me.value.id.toString();

@@ -118,7 +118,7 @@ function upload(path: string, { method = "POST", headers, body, signal }: Reques
 const cutOff = (): ApiFault =>
   new ApiFault(0, "unreachable", "The answer of Waypost did not arrive whole. See what it has done before you try again; nothing that you typed is lost.");
 
-/** A page in the place of an answer: nobody knows what the service has done, if the call reached it. */
+/** A page in the place of an answer: it is not known what the service has done, if the call reached it. */
 const strange = (): ApiFault =>
   new ApiFault(0, "unreachable", "What answered was not Waypost, but something on the way to it, such as the sign-in page of a network. See what Waypost has done before you try again; nothing that you typed is lost.");
 

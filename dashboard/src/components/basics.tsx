@@ -27,7 +27,7 @@ interface FieldProps {
   /** What an uncontrolled field begins with. */
   defaultValue?: string;
   help?: string | undefined;
-  /** What is wrong with the value, in words; shown beside the field and read out. */
+  /** The problem of the value, in words; shown beside the field and read out. */
   problem?: string | undefined;
   required?: boolean;
   autocomplete?: string;

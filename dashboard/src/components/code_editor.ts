@@ -21,7 +21,7 @@ export interface EditorOptions {
 /** An editor that is shown, for as long as its field is. */
 export interface Editor {
   setLanguage: (language: Language) => void;
-  /** Say what is known about the value, and whether it is wrong. */
+  /** Say what is known about the value, and whether it is invalid. */
   describe: (text: string, invalid: boolean) => void;
   select: (start: number, end: number) => void;
   focus: () => void;

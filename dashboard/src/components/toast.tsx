@@ -35,7 +35,7 @@ export function toast(text: string, undo?: () => void, link?: Link, many = false
   if (!stays) setTimeout(end, wait);
 }
 
-/** Whether the person of the page is not signed in any more: what is told waits for them. */
+/** Whether the person of the page is not signed in any more: messages wait for them. */
 const isCovered = (): boolean => state.value === "expired";
 
 function drop(key: number): void {

@@ -11,7 +11,7 @@ export const filtersOf = (kind: RecordKind, query: URLSearchParams): Record<stri
 /** Return what a list or an export takes to have what a table shows: its filters and its order. */
 export const shownBy = (kind: RecordKind, query: URLSearchParams): Record<string, string> => given([...FILTERS[kind], "sort"], query);
 
-/** What the rows that are drawn were searched for: they are drawn anew when others come. */
+/** What the rows that are drawn were searched for: they are drawn again when others come. */
 export const searched = (): string => place.peek().query.get("q") ?? "";
 
 /** Whether a record is in the draft: a removed one cannot be changed. */

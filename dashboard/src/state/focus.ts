@@ -47,7 +47,7 @@ function goOn({ around, control }: Spot, within: Element = document.body): void 
   }
 }
 
-/** Give the focus back to the control that started a call, which lost it while it was disabled; after a refusal, to the first field that is wrong. */
+/** Give the focus back to the control that started a call, which lost it while it was disabled; after a refusal, to the first invalid field. */
 export function focusBack(from: Element): void {
   const active = document.activeElement;
   if (from === document.body || !from.isConnected || (active !== document.body && active !== from)) return;

@@ -133,7 +133,7 @@ function blocksOf(lines: readonly Line[], most: number): { blocks: Block[]; more
       else blocks.push([line]);
     }
   });
-  // Behind the last line that is shown, only `more` is told.
+  // Behind the last line that is shown, only `more` is known.
   while (more > 0 && typeof blocks.at(-1) === "number") blocks.pop();
   return { blocks, more };
 }

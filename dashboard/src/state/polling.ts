@@ -16,7 +16,7 @@ const REST = 4; // times as long as a read took, before the next one
 /** How long after a publish one looks for agents, in ms, where none is online. */
 export const FRESH = 300_000;
 
-/** Read again after a pause, as long as there is a `sign` and the page is visible. Each pause is longer than the one before; with another sign they begin anew. */
+/** Read again after a pause, as long as there is a `sign` and the page is visible. Each pause is longer than the one before; with another sign they begin again. */
 export function usePolling({ busy, reload }: Pick<Loaded<unknown>, "busy" | "reload">, sign: string | null, { first, growth, longest } = TAKING): void {
   const { current: last } = useRef({ sign, pause: 0, begun: 0 });
   useEffect(() => {

@@ -25,12 +25,12 @@ export function ofView({ namespace = "", project = "" }: Record<string, string>)
 /** Return what tells apart what is read of two projects or drafts. */
 export const keyOf = ({ namespace, project, draft = "main" }: Of): string => `${namespace}/${project} ${draft}`;
 
-/** The head of a draft that nobody has begun. */
+/** The head of a draft that is not begun. */
 export const NO_DRAFT = "0".repeat(40);
 
 const DRAFT_NAME = /^[A-Za-z0-9_-]{1,50}$/;
 
-/** Return what is wrong with the name of a draft; empty for a valid one. */
+/** Return the problem of a draft's name; empty for a valid one. */
 export const nameProblem = (name: string): string => (DRAFT_NAME.test(name) ? "" : "Use 1 to 50 of A-Z, a-z, 0-9, _ and -.");
 
 export type Redirect = components["schemas"]["draft-redirect.schema"];

@@ -3,7 +3,7 @@ import { me } from "../api/session.ts";
 import { can } from "./grants.ts";
 import { preview } from "./preview.ts";
 
-/** The settings of one's own: sessions, tokens and the theme. */
+/** The settings of the signed-in person: sessions, tokens and the theme. */
 export const ACCOUNT = "/dashboard/settings";
 
 const TABS = [

@@ -89,7 +89,7 @@ export function Counts({ counts, files = [] }: { counts: Schemas["changeCounts"]
   return <span>{text || "No rule differs"}</span>;
 }
 
-/** A problem, and the rule that has it where that is told. Without a file, its line is that of a file to import. */
+/** A problem, and the rule that has it where that is known. Without a file, its line is that of a file to import. */
 type Finding = Omit<Problem, "pointer">;
 
 /** What tells a finding apart from others: its rule is where it is. */

@@ -116,7 +116,7 @@ export function undoRemoval(of: Of, rule: Rule): () => void {
   return () => void run().catch((ex: unknown) => tellRefused(ex, `Add ${name} again if it is still missing.`));
 }
 
-/** Return what takes back that a rule was saved in the draft, as long as nobody has changed it since; `before` is null for one
+/** Return what takes back that a rule was saved in the draft, as long as no one has changed it since; `before` is null for one
  * that was added. `show` shows at once what it was. */
 export function undoSave(of: Of, before: Rule | null, saved: Rule, show?: (item: Redirect) => void): () => void {
   const { id } = saved.item;

@@ -114,7 +114,7 @@ function countsOf(changes: Iterable<Change>): Diff["counts"] {
 /** Whether the address asks for the dialog, as the palette does; it is opened once. */
 const asksToPublish = (): boolean => place.value.query.get("publish") !== null;
 
-const FEW = 5; // changes, among which nobody searches
+const FEW = 5; // changes, among which no one searches
 const CHANGED = [["", "All changes"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
 
 interface OpenProps {
@@ -161,7 +161,7 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
   const review = state?.review ?? null;
   const conflicts = state?.conflicts ?? [];
   const problems = state?.problems ?? [];
-  // What is chosen is checked by itself, when it is published: what is wrong elsewhere in the draft does not keep from it.
+  // What is chosen is checked by itself, when it is published: problems elsewhere in the draft do not block it.
   const errors = chosen.size ? [] : problems.filter(isError);
   const torn = chosen.size ? 0 : conflicts.length;
   const blocked = !state || torn > 0 || errors.length > 0;
@@ -197,7 +197,7 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
         noteStep(head, result.head);
         return `${plural(result.settled, "conflict")} resolved; ${result.conflicts.length || "none"} left.`;
       }} />}
-      {conflicts.length > 0 && <p class="notice">The rules are checked again once the conflicts are resolved. Until then only what is wrong with single rules and files is listed.</p>}
+      {conflicts.length > 0 && <p class="notice">The rules are checked again once the conflicts are resolved. Until then only the problems of single rules and files are listed.</p>}
       <Problems of={of} items={problems} total={state?.problemsTotal ?? 0} impact={effects?.impact} fix={(finding) => <FixFinding of={of} draft={draft} head={state?.head ?? head} finding={finding} />} />
       <div class="columns">
         <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>
@@ -213,7 +213,7 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
           <Files items={effects?.files ?? []} />
           <Fixes of={of} draft={draft} head={head} />
         </section>
-        <aside>
+        <aside class="remarks-side">
           {effects && <ImpactPanel impact={effects.impact} problems={problems} outdated={state ? outdatedBy({ ...state, conflicts: conflicts.length }) : undefined} />}
           <section class="panel" aria-labelledby="review"><h2 id="review">Review {thread.data && <Badge>{thread.data.total}</Badge>}</h2>
             <Owners of={of} review={review} />{thread.error && <Failure error={thread.error} retry={thread.reload} />}{thread.data && <Remarks items={thread.data.items} total={thread.data.total} more={earlier} />}<Say of={of} draft={draft} head={head} review={review} />
@@ -260,7 +260,7 @@ function Item({ of, draft, head, change, shared, thread, edits, chooses, chosen,
   );
 }
 
-/** The question before all is discarded: that is what was shown when it was asked, and nothing that somebody has added since. */
+/** The question before all is discarded: that is what was shown when it was asked, and nothing that was added since. */
 function Discard({ of, draft, now, alone, end, close }: { of: Of; draft: string; now: Subject; alone: boolean; end: () => void; close: () => void }): JSX.Element {
   const [seen, setSeen] = useState(now);
   const call = useCall();

@@ -1,5 +1,5 @@
 // What the service can fix in a draft by itself, so that every visitor still gets where they got before: one rule, or all.
-// It is looked for when somebody asks, since that reads all rules: with 100,000 of them it takes some seconds.
+// It is looked for when a person asks, since that reads all rules: with 100,000 of them it takes some seconds.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ApiFault, get, post } from "../api/client.ts";

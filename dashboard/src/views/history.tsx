@@ -236,7 +236,7 @@ function Reopening({ of, number, close, back }: { of: Of; number: number; close:
       </form>
       <section class="form" aria-labelledby="replaced">
         <h2 id="replaced">Replace what the draft {draft} has?</h2>
-        {moved && <><p class="notice" role="alert">Somebody has changed the draft while you looked at it. Nothing is replaced yet.</p><p class="actions"><Button onClick={again}>Show what it has now</Button></p></>}
+        {moved && <><p class="notice" role="alert">Someone has changed the draft while you looked at it. Nothing is replaced yet.</p><p class="actions"><Button onClick={again}>Show what it has now</Button></p></>}
         {lost.error && <Failure error={lost.error} retry={lost.reload} />}
         {lost.data && !moved && <>
           <p>It changes: <strong><Counts counts={lost.data.counts} files={lost.data.files} /></strong>. All of that is lost.</p>
@@ -287,7 +287,7 @@ function Rollback({ of, number, publishes, failure, close }: RollbackProps): JSX
     <FormDialog title={`Roll back to publish ${number}`} dirty={false} onClose={close} class="wide">
       <form class="form" onSubmit={submit}>
         {newest === seen ? <Refusal text={call.faults.text} still={call.still} /> : <section aria-label="What changed meanwhile">
-          <p class="notice" role="alert">Somebody has published while you looked at this. Nothing is rolled back yet.</p>
+          <p class="notice" role="alert">Someone has published while you looked at this. Nothing is rolled back yet.</p>
           <ul class="rows">{publishes.filter((each) => each.publishNumber > seen).map((each) => <li key={each.version}><span><Badge tone="info">Publish {each.publishNumber}</Badge> <bdi>{each.message.split("\n")[0]}</bdi></span></li>)}</ul>
           <p class="actions"><Button kind="primary" onClick={() => { setSeen(newest); call.clear(); }}>Show what a rollback changes now</Button></p></section>}
         {failure}

@@ -13,7 +13,7 @@ import { changesText, count, plural, reveal } from "../state/words.ts";
 import { projectPath, proposalPath } from "../state/project.ts";
 import { place, withQuery } from "../state/router.ts";
 import { ProposalState } from "./proposal.tsx";
-import { mayJudge, type Review } from "./review.tsx";
+import { mayDecide, type Review } from "./review.tsx";
 
 export default function Overview(): JSX.Element {
   const begin = offset(place.value.query, "waiting");
@@ -38,7 +38,7 @@ function movesOf(items: readonly Project[]): string | null {
 
 interface Row {
   key: string;
-  /** The smaller, the sooner somebody has to look. */
+  /** The smaller, the sooner a person has to look. */
   rank: number;
   href: string;
   name: string;
@@ -101,7 +101,7 @@ interface Part {
 /** Whose turn it is with a draft or proposal: that of an owner, a reviewer or a publisher, or of those who made it. */
 function turnOf(parts: readonly Part[], blocked: boolean): { rank: number; about: ComponentChildren } {
   if (blocked) return { rank: 3, about: null };
-  const asked = parts.filter(({ review }) => review?.state === "requested" && mayJudge(review));
+  const asked = parts.filter(({ review }) => review?.state === "requested" && mayDecide(review));
   const owned = asked.some(({ review }) => review?.suggestedReviewers.some((each) => each.kind === "user" && each.id === me.value?.id));
   if (owned) return { rank: 1, about: <strong>Waits for you, an owner of what it changes</strong> };
   if (asked.length > 0) return { rank: 2, about: <strong>You may review it</strong> };

@@ -232,8 +232,8 @@ function Project({ namespace, proposal, part, thread }: ProjectProps): JSX.Eleme
       <div class="columns"><div>{diff.data && (diff.data.changes.length ? <ChangeList items={diff.data.changes} card={(each) => (
         <Item key={`${each.kind} ${each.id}`} namespace={namespace} id={proposal.id} head={proposal.state === "merged" ? null : diff.data?.head ?? null} project={part.name} change={each} thread={thread} />)} /> : <p class="quiet">No rule differs.</p>)}
       <Files items={part.files} /></div>
-      <aside>{diff.data?.impact && <ImpactPanel impact={diff.data.impact} id={`impact-${part.name}`} where={part.name} problems={part.problems} outdated={proposal.state === "merged" ? undefined : outdatedBy({ ...proposal, conflicts: part.conflicts.length })} />}
-      {diff.data?.head && proposal.state !== "merged" && <div class="panel"><Statement of={of} what="branch" head={diff.data.head} label={`Your comment on ${part.name}`} kept={`remark ${namespace} ${proposal.id} ${part.name}`} review={part.review} judges
+      <aside class="remarks-side">{diff.data?.impact && <ImpactPanel impact={diff.data.impact} id={`impact-${part.name}`} where={part.name} problems={part.problems} outdated={proposal.state === "merged" ? undefined : outdatedBy({ ...proposal, conflicts: part.conflicts.length })} />}
+      {diff.data?.head && proposal.state !== "merged" && <div class="panel"><Statement of={of} what="branch" head={diff.data.head} label={`Your comment on ${part.name}`} kept={`remark ${namespace} ${proposal.id} ${part.name}`} review={part.review} ofAll
         send={(said) => post(`${PATH}/review`, { path: { namespace, id: proposal.id }, body: { ...said, project: part.name } })} /></div>}</aside></div>
     </section>
   );
@@ -261,7 +261,7 @@ function Item({ namespace, id, head, project, change, thread }: ItemProps): JSX.
     <ChangeCard change={change} anchor={anchorOf(project, change)} actions={head && mayRemark({ namespace, project }) && (
       <button type="button" class="button ghost small" aria-expanded={open} aria-label={`Comment on ${name}`} onClick={() => setOpen(!open)}>Comment</button>)}>
       {remarks.length > 0 && <Remarks items={remarks} />}
-      {open && head && <Statement of={{ namespace, project }} what="branch" head={head} label="Comment on this rule" kept={kept} judges={false}
+      {open && head && <Statement of={{ namespace, project }} what="branch" head={head} label="Comment on this rule" kept={kept} ofAll={false}
         send={(said) => post(`${PATH}/review`, { path: { namespace, id }, body: { ...said, project, item: { kind: change.kind, id: change.id } } })} done={() => setOpen(false)} />}
     </ChangeCard>
   );

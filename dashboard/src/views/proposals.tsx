@@ -38,7 +38,7 @@ export default function Proposals({ params }: ViewProps): JSX.Element {
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data.total > 0 ? <><Table label="Proposals" columns={columns} items={found.data.items} id={(each) => each.id} busy={found.busy} /><Pages total={found.data.total} /></>
         : q ? <Empty title="No proposal matches"><p><a href={withQuery(place.value, { q: "" })}>Show all proposals</a></p></Empty>
-        : <Empty title="No proposals"><p>A branch that changes this project is a proposal as soon as somebody has pushed it with Git.</p></Empty>}
+        : <Empty title="No proposals"><p>A branch that changes this project is a proposal as soon as it is pushed with Git.</p></Empty>}
     </>
   );
 }

@@ -107,7 +107,7 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, ended, close 
     call.run(async () => {
       const body = { head: subject.head, ...(message ? { message } : {}), ...(ids.length ? { ids: [...ids] } : {}), ...(reason ? { override: reason } : {}) };
       const answer = await post(`${P}/publish`, { path: of, query: { draft }, body });
-      // Of a draft that somebody has just published the service answers with that publish.
+      // Of a draft that another person has just published the service answers with that publish.
       const publish = "version" in answer ? await publishOf(of, ({ version }) => version === answer.version).catch(() => null) : null;
       if (publish && "version" in answer) tell(publish, answer);
       else {
@@ -125,7 +125,7 @@ export function PublishDialog({ of, draft, ids, chosen, seen, now, ended, close 
     <FormDialog title={ids.length ? `Publish ${plural(ids.length, "change")}` : "Publish the draft"} dirty={false} onClose={close}>
       <form class="form" onSubmit={submit}>
         {moved ? <Moved seen={subject} now={moved} undone="published" take={() => { setSubject(moved); call.clear(); }} /> : <Refusal text={call.faults.text} still={call.still} />}
-        {isUnknown && <p class="blocked" role="alert">The draft has ended: somebody has discarded it, or published it otherwise than you saw it. <a href={viewPath(of, "history")}>What is published</a></p>}
+        {isUnknown && <p class="blocked" role="alert">The draft has ended: someone has discarded it, or published it otherwise than you saw it. <a href={viewPath(of, "history")}>What is published</a></p>}
         <p><strong><Counts counts={chosen ?? counts} files={chosen ? [] : files} /></strong></p>
         <Names items={ids.length ? subject.items.filter((each) => chosenIds.has(nameOfChange(each))) : subject.items} total={ids.length || subject.total} />
         {chosen && files.length > 0 && <p class="quiet">Tests and other files beside the rules stay in the draft.</p>}
@@ -185,7 +185,7 @@ interface MovedProps {
   take: () => void;
 }
 
-/** What has become of the draft since it was seen: nothing is done with it before somebody has looked at that. */
+/** What has become of the draft since it was seen: nothing is done with it before that was looked at. */
 export function Moved({ seen, now, undone, take }: MovedProps): JSX.Element {
   const before = new Map(seen.items.map((each) => [each.id, JSON.stringify(each)]));
   const ids = new Set(now.items.map((each) => each.id));
@@ -193,7 +193,7 @@ export function Moved({ seen, now, undone, take }: MovedProps): JSX.Element {
   const gone = now.total > now.items.length ? [] : seen.items.filter((each) => !ids.has(each.id));
   return (
     <section aria-label="What changed meanwhile">
-      <p class="blocked" role="alert">Somebody has changed the draft while you looked at it. Nothing is {undone} yet.</p>
+      <p class="blocked" role="alert">Someone has changed the draft while you looked at it. Nothing is {undone} yet.</p>
       <p>It changes now: <strong><Counts counts={now.counts} files={now.files} /></strong></p>
       <div class="preview"><ChangeList items={other} />{JSON.stringify(now.files) !== JSON.stringify(seen.files) && <Files items={now.files} />}</div>
       {gone.length > 0 && <p>No longer changed: {gone.map((each) => <code key={each.id}>{each.source ?? each.path ?? each.id} </code>)}</p>}

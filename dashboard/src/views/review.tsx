@@ -30,14 +30,14 @@ export function ReviewBadge({ review }: { review: Review | null }): JSX.Element 
   return <><Badge tone={tone}>{text}</Badge>{review.required && review.state !== "approved" && <Badge tone="warn">Needs approval</Badge>}</>;
 }
 
-/** Words for each error with which a verdict of one's own is refused; none for who has no grant, who is offered nothing. */
+/** Words for each error with which a verdict of the caller is refused; none for a caller without the grant, to whom nothing is offered. */
 const REFUSED: Record<string, string> = {
   own_change: "You changed it or asked for its review, so another person has to approve it:",
-  unknown_pusher: "It has commits of a branch of the upstream, whose pusher is not known here, so nobody can approve it here. Merge it on the host, or publish it with a reason.",
+  unknown_pusher: "It has commits of a branch of the upstream, whose pusher is not known here, so no one can approve it here. Merge it on the host, or publish it with a reason.",
 };
 
 /** Return whether one may approve or reject now. */
-export const mayJudge = (review: Review | null): boolean => review?.callerVerdict === "allowed";
+export const mayDecide = (review: Review | null): boolean => review?.callerVerdict === "allowed";
 
 /** Who can approve, in place of the buttons, for those who asked for it or made it. */
 function WhoApproves({ review }: { review: Review | null }): JSX.Element | null {
@@ -73,15 +73,15 @@ interface ToReviewProps {
 
 /** What leads to the form of a review, at the end of a long page: to give it where it is awaited, or to ask for it. */
 export function ToReview({ parts, publishes }: ToReviewProps): JSX.Element | null {
-  const judged = parts.find(({ review }) => mayJudge(review) && (review?.state === "requested" || (review?.required && review.state !== "approved")));
-  const goal = judged ?? parts.find(({ of, review }) => review && mayEdit(of) && !["requested", "approved"].includes(review.state) && (review.required || !publishes));
+  const decides = parts.find(({ review }) => mayDecide(review) && (review?.state === "requested" || (review?.required && review.state !== "approved")));
+  const goal = decides ?? parts.find(({ of, review }) => review && mayEdit(of) && !["requested", "approved"].includes(review.state) && (review.required || !publishes));
   if (!goal) return null;
   const lead = (): void => {
-    const field = document.querySelector<HTMLElement>(`${goal.within ?? ""} aside .say textarea`);
+    const field = document.querySelector<HTMLElement>(`${goal.within ?? ""} .remarks-side .say textarea`);
     field?.focus();
     field?.scrollIntoView({ block: "center" });
   };
-  return <Button kind={publishes && !goal.review?.required ? "plain" : "primary"} onClick={lead}>{judged ? "Review" : "Ask for a review …"}</Button>;
+  return <Button kind={publishes && !goal.review?.required ? "plain" : "primary"} onClick={lead}>{decides ? "Review" : "Ask for a review …"}</Button>;
 }
 
 /** How many remarks are read at first, and more of with each look at earlier ones. */
@@ -109,7 +109,7 @@ interface SayProps {
 
 /** Write a remark on a draft; without an item also the verdicts that one may give. */
 export const Say = ({ draft, item, ...rest }: SayProps): JSX.Element | null => (
-  <Statement {...rest} what="draft" label={item ? "Comment on this rule" : "Your comment"} kept={remarkName(rest.of, draft, item)} judges={!item}
+  <Statement {...rest} what="draft" label={item ? "Comment on this rule" : "Your comment"} kept={remarkName(rest.of, draft, item)} ofAll={!item}
     send={(said) => post(`${P}/draft/review`, { path: rest.of, query: { draft }, body: { ...said, ...(item ? { item } : {}) } })} />
 );
 
@@ -123,7 +123,7 @@ interface StatementProps {
   kept: string;
   review?: Review | null;
   /** Whether it is on all of it: then a review can be asked for, and a verdict given. */
-  judges: boolean;
+  ofAll: boolean;
   /** Whether a person has just asked for it, and goes on to type. */
   opened?: boolean;
   send: (said: { action: Action; head: string; note?: string }) => Promise<unknown>;
@@ -131,7 +131,7 @@ interface StatementProps {
 }
 
 /** Write a remark, ask for a review, or give a verdict. */
-export function Statement({ of, what, head, label, kept, review = null, judges, opened = false, send, done }: StatementProps): JSX.Element | null {
+export function Statement({ of, what, head, label, kept, review = null, ofAll, opened = false, send, done }: StatementProps): JSX.Element | null {
   const [note, setNote] = useKept(kept);
   const [isUnfounded, setUnfounded] = useState(false); // a rejection was tried without a word
   const [own, setOwn] = useState(""); // the commit that was approved by who made it, and is asked about
@@ -162,23 +162,23 @@ export function Statement({ of, what, head, label, kept, review = null, judges, 
     if (note.trim()) say("reject");
     else lead();
   };
-  const judged = judges && mayJudge(review);
+  const decides = ofAll && mayDecide(review);
   return (
     <div class="say" ref={box}>
       <TextArea label={label} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"] ?? (isUnfounded && !note.trim() ? "Say in a few words what has to change, then reject it." : undefined)} onSend={() => !call.busy && note.trim() && say("comment")} />
       <Refusal text={call.faults.text} />
-      {judges && <Asked review={review} />}
+      {ofAll && <Asked review={review} />}
       <p class="actions">
         <Button disabled={call.busy || !note.trim()} onClick={() => say("comment")}>Comment</Button>
-        {judges && <Button disabled={call.busy} onClick={() => say("request")}>{askText(review)}</Button>}
-        {judged && seen === head && <>
+        {ofAll && <Button disabled={call.busy} onClick={() => say("request")}>{askText(review)}</Button>}
+        {decides && seen === head && <>
           <Button kind={review?.state === "requested" ? "primary" : "plain"} disabled={call.busy} onClick={approve}>✓ Approve</Button>
           <Button kind="danger" disabled={call.busy} onClick={reject}>✕ Reject</Button></>}
       </p>
-      {judged && seen !== head && <Unseen what={what} see={() => setSeen(head)} />}
-      {judges && <><Audience review={review} /><WhoApproves review={review} /></>}
-      {judged && review?.callerInvolved && <p class="quiet">This is your own {what}: to approve it is to approve your own change.</p>}
-      {judges && review?.state === "rejected" && mayEdit(of) && !judged && <p class="quiet">It is rejected. Change what the comments name, then ask for a review again.</p>}
+      {decides && seen !== head && <Unseen what={what} see={() => setSeen(head)} />}
+      {ofAll && <><Audience review={review} /><WhoApproves review={review} /></>}
+      {decides && review?.callerInvolved && <p class="quiet">This is your own {what}: to approve it is to approve your own change.</p>}
+      {ofAll && review?.state === "rejected" && mayEdit(of) && !decides && <p class="quiet">It is rejected. Change what the comments name, then ask for a review again.</p>}
       {own === head && <Confirm title={`Approve your own ${what}?`} action="Approve it all the same" work={() => tell("approve")} close={() => setOwn("")}>
         <p>This is your own {what}: you changed it, or asked for its review. The project allows that, and the review says that it was you.</p></Confirm>}
     </div>
@@ -191,7 +191,7 @@ function Audience({ review }: { review: Review | null }): JSX.Element | null {
   return <p class="quiet">{review.state === "requested" ? "It is shown" : "A request will be shown"} to <OwnerNames review={review} after=" (owners of what it changes), and to " />everyone who may review this project, on their overview.</p>;
 }
 
-/** What is judged has changed under the eyes of the reviewer: no verdict is given on what nobody has looked at. */
+/** The subject has changed under the eyes of the reviewer: no verdict is given on what was not looked at. */
 function Unseen({ what, see }: { what: string; see: () => void }): JSX.Element {
   return <p class="notice" role="status">The {what} has changed since you began to look at it. Look at what it changes now, then go on. <Button onClick={see}>I have looked</Button></p>;
 }
@@ -236,7 +236,7 @@ export function Doubt({ review, name = "" }: { review: Review | null; name?: str
   if (!review || !["rejected", "requested", "outdated"].includes(review.state)) return null;
   return (
     <p class="notice warn">{name && <><strong>{name}</strong>: </>}{review.state === "rejected" ? <>Rejected by <bdi>{namesOf(review.rejections)}</bdi>.</>
-      : review.state === "requested" ? "A review was asked for, and nobody has given one yet." : "It was changed since its review: nobody has looked at it as it is now."}</p>
+      : review.state === "requested" ? "A review was asked for, and no one has given one yet." : "It was changed since its review: no one has looked at it as it is now."}</p>
   );
 }
 

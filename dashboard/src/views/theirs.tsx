@@ -20,7 +20,7 @@ interface By { name: string; at: string }
 interface Attempts<T> {
   /** Who has made that of it, where it is known. */
   by: By | null;
-  /** What someone else has made of it; null while nobody is known to have. */
+  /** What someone else has made of it; null while no one is known to have. */
   theirs: Met<T> | null;
   /** What is in the draft, as far as is known here. */
   held: T | null;
@@ -102,7 +102,7 @@ interface TheirsProps {
   save: () => void;
   /** Leave it as someone else made it. */
   keep: () => void;
-  /** Save both, where nobody has changed what the other one has: with these fields as they are theirs. */
+  /** Save both, where no one has changed what the other one has: with these fields as they are theirs. */
   saveBoth?: (theirs: Readonly<Record<string, unknown>>) => void;
 }
 

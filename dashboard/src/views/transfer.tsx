@@ -99,9 +99,9 @@ function Import({ of }: { of: Of }): JSX.Element {
       <p class="help">The first line names the columns: source and target, type and status if not all are BASIC and 301, and note and tags if there are any (with commas between tags). Below it is one redirect a line. Commas, semicolons or tabs are between the columns. Nothing is changed before you have seen what the file does.</p>
       <p class="actions"><Button onClick={() => save("redirects.tsv", EXAMPLE)}>Download an example</Button></p>
       <p class="actions"><Check label="Overwrite redirects with the same source" checked={overwrite} disabled={call.busy} onChange={(on) => again({ overwrite: on, skipErrors })} />
-        <Check label="Skip the lines that are wrong" checked={skipErrors} disabled={call.busy} onChange={(on) => again({ overwrite, skipErrors: on })} /></p>
+        <Check label="Skip the invalid lines" checked={skipErrors} disabled={call.busy} onChange={(on) => again({ overwrite, skipErrors: on })} /></p>
       {call.busy && file && <Progress sent={sent} file={file} applies={applies} />}
-      {moved && file ? <><p class="notice" role="alert">Somebody has changed the draft since you looked at what the file does. Nothing is imported yet.</p>
+      {moved && file ? <><p class="notice" role="alert">Someone has changed the draft since you looked at what the file does. Nothing is imported yet.</p>
         <p class="actions"><Button kind="primary" onClick={() => look(file)}>Look again</Button></p></> : <Refusal text={call.faults.text} />}
       {report && imported && <div class="notice" role="status"><p>{count(report.added + report.changed)} imported, {count(report.wrong)} skipped: correct them, and import them as a file of their own.</p>
         <p class="actions"><a class="button" href={viewPath(of, "draft")}>Show the draft</a></p></div>}
@@ -135,7 +135,7 @@ function hindrance(report: Report, skips: boolean): string {
     if (report.total === 0) return "The file has no redirects.";
     return report.skipped > 0 ? "The sources have other redirects already: overwrite them, or change the file." : "The draft has all of it already.";
   }
-  return report.wrong > 0 && !skips ? "Correct the lines that are wrong and choose the file again, or skip them." : "";
+  return report.wrong > 0 && !skips ? "Correct the invalid lines and choose the file again, or skip them." : "";
 }
 
 /** Have the browser save a table. */

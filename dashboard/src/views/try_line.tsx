@@ -1,4 +1,4 @@
-// What a URL would get with the redirect as it is typed, and what it gets now, before anything is saved; and what is wrong with it.
+// What a URL would get with the redirect as it is typed, and what it gets now, before anything is saved; and its problems.
 import type { JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiFault, post } from "../api/client.ts";

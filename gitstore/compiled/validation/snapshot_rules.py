@@ -61,7 +61,7 @@ class _RuleList:
         self._files = snapshot.rule_files[kind]
         self._starts = list(accumulate((len(file.segment) for file in self._files), initial=0))
         self._lookups = 0
-        self._read: tuple[int, Record] | None = None  # the last one: whoever looks a key up reads the record next
+        self._read: tuple[int, Record] | None = None  # the last one: after a look-up its record is read
 
     @cached_property
     def _table(self) -> list[int]:

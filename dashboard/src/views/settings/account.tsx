@@ -1,4 +1,4 @@
-// One's own account: name, password, the browsers that are signed in, and personal tokens.
+// The account of the signed-in person: name, password, the browsers that are signed in, and personal tokens.
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get, patch, post, remove } from "../../api/client.ts";

@@ -67,7 +67,7 @@ function Form({ namespace, before }: { namespace: string; before: Upstream | nul
     <Field label={label} name={name} value={values[name]} autocomplete={more.type ? "new-password" : "off"} onInput={(value) => set({ [name]: value })} problem={fields[name]} {...more} />;
   const choice = (name: Texts, label: string, options: readonly (readonly [string, string])[]): JSX.Element =>
     <Choice label={label} value={values[name]} options={options} onChange={(value) => set({ [name]: value })} problem={fields[name]} />;
-  const isWrong = (...names: (typeof NAMES)[number][]): boolean => names.some((name) => fields[name]); // what is wrong is seen
+  const isWrong = (...names: (typeof NAMES)[number][]): boolean => names.some((name) => fields[name]); // an invalid field is seen
   const stays = (held: boolean | undefined): { type: "password"; help?: string } => ({ type: "password", ...(held ? { help: "Empty: it stays, unless the URL changes." } : {}) });
   const save = (): void => call.run(() => saveOver(async () => {
     // It is replaced as a whole: what someone else has changed meanwhile stays, or is shown first.

@@ -220,7 +220,7 @@ function makePassword(): string {
   return made;
 }
 
-/** A password that nobody has to invent, shown while the form is open. */
+/** A password that no one has to invent, shown while the form is open. */
 function Generated({ password: now, use }: { password: string; use: (password: string) => void }): JSX.Element {
   const [made, setMade] = useState("");
   const make = (): void => {
