@@ -78,14 +78,14 @@ def test_ones_own_publish_whose_answer_was_lost_is_ones_own(world: World, new_pa
     expect(page.get_by_role("button", name="Done")).to_be_focused()
 
 
-def test_a_draft_that_is_discarded_while_one_publishes_is_told_so(world: World, new_page: Opens) -> None:
+def test_a_draft_that_is_discarded_while_one_publishes_is_shown_as_ended(world: World, new_page: Opens) -> None:
     place = world.place()
     place.add("/a")
     page = new_page()
     dialog = begin_publish(world, page, place, "Mine")
     one_stream(world)
     place.ask("DELETE", "/draft", 204)
-    expect(dialog.get_by_role("alert")).to_contain_text("The draft has ended: somebody has discarded it, or")
+    expect(dialog.get_by_role("alert")).to_contain_text("The draft has ended: someone has discarded it, or")
     expect(dialog.get_by_role("button", name="Publish", exact=True)).to_be_disabled()
     expect(dialog.get_by_label("Message")).to_have_value("Mine")
 
