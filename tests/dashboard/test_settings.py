@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -266,6 +267,7 @@ def test_an_api_token_has_any_end_and_a_role(world: World, new_page: Opens) -> N
     name = f"ci of {world.namespace()}"
     form = page.get_by_role("dialog", name="Create an API token")
     form.get_by_label("Name", exact=True).fill(name)
+    expect(form.get_by_label("Ends").locator("option:checked")).to_have_text("in 90 days")
     form.get_by_label("Ends").select_option("at a time …")
     form.get_by_label("Time of its end").fill("2020-01-31T05:30")
     form.get_by_label("May do").select_option("what the role publisher may")
@@ -278,6 +280,17 @@ def test_an_api_token_has_any_end_and_a_role(world: World, new_page: Opens) -> N
     page.get_by_role("button", name="I have kept it").click()
     [made] = [each for each in world.root.get("/api/tokens", limit=10_000)["items"] if each["name"] == name]
     assert (made["role"], made["grants"], made["expiresAt"]) == ("publisher", [], "2030-01-31T00:00:00Z")
+    for end in (None, "never"):
+        page.get_by_role("button", name="Create token").click()
+        form.get_by_label("Name", exact=True).fill(f"{name}, {end}")
+        if end:
+            form.get_by_label("Ends").select_option(end)
+        form.get_by_role("button", name="Create the token").click()
+        page.get_by_role("button", name="I have kept it").click()
+    ends = {each["name"]: each["expiresAt"] for each in world.root.get("/api/tokens", limit=10_000)["items"]}
+    assert ends[f"{name}, never"] is None
+    left = datetime.fromisoformat(ends[f"{name}, None"]) - datetime.now(UTC)
+    assert timedelta(days=89) < left <= timedelta(days=90)
 
 
 def _create_token(page: Page) -> None:

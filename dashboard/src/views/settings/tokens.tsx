@@ -65,7 +65,7 @@ export default function Tokens(): JSX.Element {
 
 function Form({ done }: { done: (token: string) => void }): JSX.Element {
   const [name, setName] = useState("");
-  const [end, setEnd] = useState<End>({ days: "", at: "" });
+  const [end, setEnd] = useState<End>({ days: "90", at: "" });
   const [role, setRole] = useState("");
   const [grants, setGrants] = useState<Grant[]>(AGENT);
   const call = useCall(["name", "expiresAt", "role", "grants"]);
@@ -81,7 +81,7 @@ function Form({ done }: { done: (token: string) => void }): JSX.Element {
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         <div class="two"><Field label="Name" name="name" required value={name} onInput={setName} problem={call.faults.fields["name"]} help="What uses it." />
-          <Ends options={[["", "never"], ["30", "in 30 days"], ["90", "in 90 days"], ["365", "in a year"]]} end={end} onChange={setEnd} problem={call.faults.fields["expiresAt"]} />
+          <Ends options={[["30", "in 30 days"], ["90", "in 90 days"], ["365", "in a year"], ["", "never"]]} end={end} onChange={setEnd} problem={call.faults.fields["expiresAt"]} />
           {reads && <Choice label="May do" value={role} options={[["", "the grants below"], ...(roles.data?.items.map(({ name: each }) => [each, `what the role ${each} may`] as const) ?? [])]} onChange={setRole} problem={call.faults.fields["role"]} />}</div>
         {roles.error && <Failure error={roles.error} retry={roles.reload} />}
         {!role && <><p class="help">The grants below are those of an agent.</p>
