@@ -160,8 +160,7 @@ def _answer(matcher: Matcher, request: Request) -> _Answer:
     match = matcher.match(request)
     if match is None:
         return _NO_ANSWER
-    kind = Kind.REDIRECTS if match.redirect else Kind.PAGES
-    return _Answer(RuleResponse(match.status, match.location if match.redirect else None), frozenset({kind}))
+    return _Answer(RuleResponse(match.status, match.location if match.redirect else None), frozenset({match.kind}))
 
 
 def _requests(change: Change) -> Iterator[Request]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from content.matching.request import Request
 from content.records.record import Page, Placed, Redirect
+from content.records.vocabulary import Kind
 
 
 class Match(NamedTuple):
@@ -25,6 +26,11 @@ class Match(NamedTuple):
         rule = self.redirect or self.page
         assert rule is not None, "a match is of a redirect or of a page"  # noqa: S101 - for the type checker
         return rule
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the rule."""
+        return Kind.REDIRECTS if self.redirect else Kind.PAGES
 
     @property
     def status(self) -> int:

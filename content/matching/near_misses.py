@@ -13,6 +13,7 @@ from content.matching.canonical import canonical_path
 from content.matching.match import Match
 from content.matching.matcher import Matcher
 from content.matching.request import Request
+from content.records.vocabulary import Kind
 
 MOST_NEAR_MISSES = 3
 _MOST_HOSTS = 16  # of a project that has more, no one knows which host was meant
@@ -42,15 +43,19 @@ class NearMiss(NamedTuple):
     at: str = ""
 
 
-def find_near_misses(matcher: Matcher, request: Request, most: int = MOST_NEAR_MISSES) -> list[NearMiss]:
-    """Return the rules that answer the request in another spelling, at most `most`; none if a rule answers it as it is."""
+def find_near_misses(
+    matcher: Matcher, request: Request, most: int = MOST_NEAR_MISSES, kinds: Collection[Kind] = tuple(Kind)
+) -> list[NearMiss]:
+    """Return the rules of these kinds that answer the request in another spelling, at most `most`; none if a rule answers it as it is."""
     if matcher.match(request):
         return []
     likely, unlikely = _spellings(request, matcher.hosts), _combination(request)
-    return _find(matcher, request, likely, most) or _find(matcher, request, unlikely, most)
+    return _find(matcher, request, likely, most, kinds) or _find(matcher, request, unlikely, most, kinds)
 
 
-def _find(matcher: Matcher, asked: Request, spellings: Iterable[tuple[Request, str]], most: int) -> list[NearMiss]:
+def _find(
+    matcher: Matcher, asked: Request, spellings: Iterable[tuple[Request, str]], most: int, kinds: Collection[Kind]
+) -> list[NearMiss]:
     found: dict[tuple[bool, str], NearMiss] = {}
     tried = {asked}
     for request, reason in spellings:
@@ -59,7 +64,7 @@ def _find(matcher: Matcher, asked: Request, spellings: Iterable[tuple[Request, s
         if request not in tried:
             tried.add(request)
             match = matcher.match(request)
-            if match and _is_near(asked, request, match):
+            if match and match.kind in kinds and _is_near(asked, request, match):
                 found.setdefault((match.page is None, match.rule.record.identity), NearMiss(match, request, reason))
     return list(found.values())
 

@@ -1,5 +1,6 @@
 """The state beside the tested one: what is published beside a draft, and the draft beside what is published."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from content.matching.match import Match
@@ -41,15 +42,25 @@ class OtherState:
             return f"it was published after {draft} began"
         if any(problem.severity is Severity.ERROR for problem in self.draft.problems):
             return f"it is published, and not in {draft}"  # a file with errors hides its rules
-        kind = Kind.REDIRECTS if match.redirect else Kind.PAGES
-        return f"{draft} changes it" if self.draft.find_record(kind, match.rule.record.id) else f"{draft} removes it"
+        return (
+            f"{draft} changes it" if self.draft.find_record(match.kind, match.rule.record.id) else f"{draft} removes it"
+        )
 
 
-def find_near(matcher: Matcher, other: OtherState | None, request: Request) -> list[NearMiss]:
-    """Return what nearly answers a request that no rule of the matcher answers: rules of the other state come first."""
+def find_near(
+    matcher: Matcher,
+    other: OtherState | None,
+    request: Request,
+    kinds: Collection[Kind] = tuple(Kind),
+    kinds_of_other: Collection[Kind] = tuple(Kind),
+) -> list[NearMiss]:
+    """Return what nearly answers a request that no rule of the matcher answers: rules of the other state come first.
+
+    Of each state only rules of these kinds are returned.
+    """
     elsewhere = other.find(request) if other else None
-    first = [elsewhere] if elsewhere else []
-    return [*first, *find_near_misses(matcher, request, MOST_NEAR_MISSES - len(first))]
+    first = [elsewhere] if elsewhere and elsewhere.match.kind in kinds_of_other else []
+    return [*first, *find_near_misses(matcher, request, MOST_NEAR_MISSES - len(first), kinds)]
 
 
 def _identity(match: Match) -> tuple[bool, str]:

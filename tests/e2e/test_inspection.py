@@ -193,6 +193,45 @@ def test_who_may_not_see_drafts_gets_no_rule_of_one(place: Place) -> None:
     assert near_elsewhere(reader, "/a/", "published") == [(None, "it matches without the slash at the end")]
 
 
+@pytest.mark.parametrize(
+    ("at", "grants"),
+    [
+        ("published", []),
+        ("published", [("redirect", "write")]),
+        ("draft", [("redirect", "write")]),
+        ("draft", [("project", "read")]),
+    ],
+)
+def test_who_may_not_read_pages_gets_no_page_of_a_test(place: Place, at: str, grants: list[tuple[str, str]]) -> None:
+    """Neither a page that answers, nor one that loses, ends a chain or nearly matches; its status stays."""
+    place.add_page("/hidden.txt")
+    place.publish()
+    place.add("/to", "/hidden.txt")
+    place.publish()
+    place.add("/other")
+    place.add_page("/hidden-draft.txt")
+    urls = ["/hidden.txt", "/to", "/hidden.txt/", "/Hidden.TXT", "/hidden-draft.txt", "/hidden-draft.txt/"]
+    request = {"json": {"urls": urls, "at": at}}
+    answer = place.holder(("redirect", "read"), *grants).ask("POST", "/test", 200, **request)
+    found = {each["url"]: each for each in answer.json()["results"]}
+    assert [found[url]["status"] for url in urls[:4]] == [200, 301, None, None]
+    assert [(hop["status"], hop["page"]) for hop in found["/to"]["chain"]["hops"]] == [(301, None), (200, None)]
+    assert "pages.yaml" not in answer.text
+    assert "pages.yaml" in place.ask("POST", "/test", 200, **request).text
+
+
+def test_who_may_read_pages_but_no_drafts_of_them_gets_those_published(place: Place) -> None:
+    place.add_page("/hidden.txt")
+    place.publish()
+    place.add_page("/draft.txt")
+    reader = place.holder(("redirect", "read"), ("redirect", "write"), ("page", "read"))
+    assert ask(reader, "/hidden.txt/")["near"][0]["page"]["path"] == "/hidden.txt"
+    for url in ("/draft.txt", "/draft.txt/"):
+        assert near_elsewhere(reader, url, "published") == near_elsewhere(place, "/nothing", "published")
+    assert [ask(reader, url, at="draft")["page"] for url in ("/hidden.txt", "/draft.txt")] == [None, None]
+    assert ask(reader, "/draft.txt/", at="draft")["near"] == []
+
+
 def test_many_are_answered_in_the_order_asked(rules: Place) -> None:
     urls = [f"/o{number}" for number in range(999, -1, -1)]
     found = rules.ask("POST", "/test", 200, json={"urls": urls}).json()["results"]

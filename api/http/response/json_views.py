@@ -1,7 +1,7 @@
 """The JSON views of the content store's records, a function each."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -281,8 +281,14 @@ def page(match: Match | None) -> dict[str, Any] | None:
     return {"type": found.record.type, "path": found.record.path, "file": found.file, "line": found.line}
 
 
-def answer(url: str, found: MatchResult, followed: Chain, near: Sequence[NearMiss] | None = None) -> dict[str, Any]:
-    """Return the JSON of a URL's response, the losing candidates and the redirect chain.
+def answer(
+    url: str,
+    found: MatchResult,
+    followed: Chain,
+    near: Sequence[NearMiss] | None = None,
+    kinds: Collection[Kind] = tuple(Kind),
+) -> dict[str, Any]:
+    """Return the JSON of a URL's response, the losing candidates and the redirect chain; only rules of `kinds` are named.
 
     `near` are the rules that nearly match; None where they were not looked for.
     """
@@ -291,11 +297,11 @@ def answer(url: str, found: MatchResult, followed: Chain, near: Sequence[NearMis
         "url": url,
         "status": winner.status if winner else None,
         "location": (winner.location or None) if winner else None,
-        "page": page(winner),
+        "page": page(winner) if Kind.PAGES in kinds else None,
         "rule": rule(winner),
         "captures": list(winner.captures) if winner else [],
-        "candidates": [_candidate(candidate) for candidate in found.candidates],
-        "chain": chain(followed),
+        "candidates": [_candidate(each) for each in found.candidates if each.match.kind in kinds],
+        "chain": chain(followed, kinds),
         **({} if near is None else {"near": [_near_miss(each) for each in near]}),
     }
 
@@ -316,18 +322,18 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
     return {"rule": rule(candidate.match), "page": page(candidate.match), "why": candidate.reason}
 
 
-def chain(found: Chain) -> dict[str, Any]:
+def chain(found: Chain, kinds: Collection[Kind]) -> dict[str, Any]:
     """Return the JSON of a redirect chain."""
-    return {"hops": [_hop(hop) for hop in found.hops], "loop": found.is_endless}
+    return {"hops": [_hop(hop, kinds) for hop in found.hops], "loop": found.is_endless}
 
 
-def _hop(hop: Hop) -> dict[str, Any]:
+def _hop(hop: Hop, kinds: Collection[Kind]) -> dict[str, Any]:
     return {
         "url": _url(hop.request),
         "status": hop.match.status,
         "location": hop.match.location or None,
         "rule": rule(hop.match),
-        "page": page(hop.match),
+        "page": page(hop.match) if Kind.PAGES in kinds else None,
     }
 
 

@@ -14,10 +14,10 @@ from api.http.request.json_body import read_json
 from api.http.request.parameters import Window, read_draft_name, read_flag, read_text, read_window
 from api.http.response import json_views
 from api.http.response.redaction import redact_problems
-from api.resources.content.url_tests import BODY_LIMIT, MOST_IN_THREAD, resolve_answered, resolve_urls_at
+from api.resources.content.url_tests import BODY_LIMIT, MOST_IN_THREAD, Visible, resolve_answered, resolve_urls_at
 from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.release_loader import ReleaseLoader
-from content.changes.diff import count
+from content.changes.diff import count, item_kind
 from content.records.problem import Severity
 from content.records.problem_report import ProblemFilter, summarize
 from content.records.vocabulary import Kind
@@ -47,14 +47,20 @@ class Test:
         resp.content_type = MEDIA_JSON
         changes, name = body.get("changes", []), (namespace, DraftName(project, read_draft_name(req)))
         is_small = at == PUBLISHED and not changes and len(urls) <= MOST_IN_THREAD
+        visible = _find_visible(req, namespace, project, at)
         matcher = (await self._releases.project(namespace, project)).release.matcher if is_small else None
         if matcher and not matcher.is_costly:
-            resp.data = await run_in_thread(resolve_answered, matcher, urls)
+            resp.data = await run_in_thread(resolve_answered, matcher, urls, visible)
         if resp.data is None:
-            sees_drafts = can_see_drafts(principal_of(req), "redirect", namespace, project)
-            resp.data = await run_in_process(
-                resolve_urls_at, self._store, name, at, urls, changes, sees_drafts=sees_drafts
-            )
+            resp.data = await run_in_process(resolve_urls_at, self._store, name, at, urls, changes, visible)
+
+
+def _find_visible(req: Request, namespace: str, project: str, at: str) -> Visible:
+    """Return the kinds that a test of the revision may name: `at` is a branch or draft only for who may see redirects there."""
+    readable, principal = readable_kinds(req, namespace, project), principal_of(req)
+    in_drafts = [kind for kind in readable if can_see_drafts(principal, item_kind(kind), namespace, project)]
+    may_be_draft = at != PUBLISHED and Kind.REDIRECTS in in_drafts
+    return Visible(in_drafts if may_be_draft else readable, in_drafts)
 
 
 class Lint:

@@ -4,9 +4,9 @@ Those that no rule answers get the rules that nearly match, up to a number of UR
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import orjson
 
@@ -15,6 +15,7 @@ from api.resources.content.draft_edits import find_faults, read_edits, unknown_r
 from content.matching.matcher import Matcher
 from content.matching.near_misses import NearMiss
 from content.matching.request import Request, parse_request
+from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.other_state import find_near
 from gitstore.errors import UnknownRecord
@@ -33,10 +34,20 @@ MAX_NEAR_SECONDS = 2.0
 NearFinder = Callable[[Request], Sequence[NearMiss]]
 
 
-def resolve_answered(matcher: Matcher, urls: Iterable[str]) -> bytes | None:
+class Visible(NamedTuple):
+    """The kinds of rules that a caller may see: in the tested state, and in drafts."""
+
+    kinds: Collection[Kind] = tuple(Kind)
+    in_drafts: Collection[Kind] = tuple(Kind)
+
+
+_EVERYTHING = Visible()
+
+
+def resolve_answered(matcher: Matcher, urls: Iterable[str], visible: Visible = _EVERYTHING) -> bytes | None:
     """Test the URLs as `resolve_urls` does, if each that is valid gets an answer; None otherwise."""
     try:
-        return resolve_urls(matcher, urls, _refuse)
+        return resolve_urls(matcher, urls, _refuse, kinds=visible.kinds)
     except _Unanswered:
         return None
 
@@ -54,12 +65,13 @@ def resolve_urls(
     urls: Iterable[str],
     find_near: NearFinder | None = None,
     clock: Callable[[], float] = time.monotonic,
+    kinds: Collection[Kind] = tuple(Kind),
 ) -> bytes:
-    """Test the URLs by a matcher; return the JSON of the results, in the given order.
+    """Test the URLs by a matcher; return the JSON of the results, in the given order, which name only rules of `kinds`.
 
     `find_near` returns the rules that nearly match, of a URL that no rule answers.
     """
-    return b'{"results":[%b]}' % b",".join(_results(matcher, urls, find_near, clock))
+    return b'{"results":[%b]}' % b",".join(_results(matcher, urls, find_near, clock, kinds))
 
 
 def resolve_urls_at(
@@ -68,13 +80,12 @@ def resolve_urls_at(
     at: str,
     urls: Iterable[str],
     changes: Sequence[Mapping[str, Any]] = (),
-    *,
-    sees_drafts: bool = False,
+    visible: Visible = _EVERYTHING,
 ) -> bytes:
     """Test the URLs by the rules of a revision, with changes that nothing stores; see `resolve_urls`.
 
     Changes with invalid records give their `problems`, and no results. `name` is a namespace and a draft in it.
-    `sees_drafts` is true for a caller who may read the draft, also where what is published is tested.
+    Where what is published is tested, the draft is looked into as well, for a caller who may see its redirects.
     """
     namespace, draft = name
     edits = read_edits(changes)
@@ -87,14 +98,22 @@ def resolve_urls_at(
         raise unknown_record(changes[ex.place], f"/changes/{ex.place}") from ex
     other = cache(
         lambda: (
-            None if edits or not sees_drafts else store.revisions.other_state(namespace, draft.project, at, draft.draft)
+            None
+            if edits or Kind.REDIRECTS not in visible.in_drafts
+            else store.revisions.other_state(namespace, draft.project, at, draft.draft)
         )
     )
-    return resolve_urls(matcher, urls, lambda request: find_near(matcher, other(), request))
+    return resolve_urls(
+        matcher, urls, lambda request: find_near(matcher, other(), request, *visible), kinds=visible.kinds
+    )
 
 
 def _results(
-    matcher: Matcher, urls: Iterable[str], find_near: NearFinder | None, clock: Callable[[], float]
+    matcher: Matcher,
+    urls: Iterable[str],
+    find_near: NearFinder | None,
+    clock: Callable[[], float],
+    kinds: Collection[Kind],
 ) -> Iterator[bytes]:
     """Yield a result for each URL; those after the limit of the call are not tested."""
     begun, size, left = clock(), 0, MOST_WITH_NEAR
@@ -102,7 +121,7 @@ def _results(
         taken = clock() - begun
         finder = find_near if left and taken < MAX_NEAR_SECONDS else None
         is_within_limits = size < MAX_BYTES and taken < MAX_SECONDS
-        found = _result(matcher, url, finder) if is_within_limits else _not_tested(url)
+        found = _result(matcher, url, finder, kinds) if is_within_limits else _not_tested(url)
         left -= "near" in found
         result = orjson.dumps(found)
         size += len(result)
@@ -112,14 +131,14 @@ def _results(
 _LIMIT_REACHED = "The call reached its limit of time or size; test this URL in another call."
 
 
-def _result(matcher: Matcher, url: str, find_near: NearFinder | None) -> dict[str, Any]:
+def _result(matcher: Matcher, url: str, find_near: NearFinder | None, kinds: Collection[Kind]) -> dict[str, Any]:
     try:
         request = parse_request(url)
     except ValueError as ex:
         return _problem("bad_url", str(ex), url)
     answer = matcher.answer(request)
     near = find_near(request) if find_near and answer.winner is None else None
-    return json_views.answer(url, answer, matcher.follow(request), near)
+    return json_views.answer(url, answer, matcher.follow(request), near, kinds)
 
 
 def _not_tested(url: str) -> dict[str, Any]:
