@@ -94,7 +94,10 @@ def test_a_failing_test_is_reached_from_the_draft_and_takes_the_new_answer(world
     expect(tests).to_contain_text("2 tests pass")
     found = [(each["url"], each["status"], each["location"]) for each in place.get("/draft/tests")["tests"]]
     assert found == [("/other", 404, None), ("/a", 301, "/right")]
-    keep_tests(place, ("/a", 404))
+    page.get_by_role("button", name="Undo").click()
+    expect(tests).to_contain_text("1 of 2 tests fails")
+    found = [(each["url"], each["status"], each["location"]) for each in place.get("/draft/tests")["tests"]]
+    assert found == [("/other", 404, None), ("/a", 404, None)]
     page = new_page()
     sign_in(page, world.user("viewer"), view(place, "/test"))
     expect(listed_tests(page)).to_contain_text("Only those with the grant project:write may change the tests")

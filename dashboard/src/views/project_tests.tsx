@@ -30,8 +30,9 @@ const isSame = (test: Test, wanted: Wanted): boolean => test.status === wanted.s
 /** Why one may not change them, where a button would be; a preview has its own words for that. */
 export const locked = (of: Of): string => (preview.value || may(of, "project", "write") ? "" : "Only those with the grant project:write may change the tests.");
 
-/** Write tests into the draft, each in the place of those of its URL; return how many were added, replaced, and fail there now. */
-export async function keepTests(of: Of, wanted: readonly Wanted[]): Promise<{ added: number; replaced: number; failed: number }> {
+/** Write tests into the draft, each in the place of those of its URL; return how many were added, replaced, and fail there now,
+ * and what writes those before again, unless the draft has changed since. */
+export async function keepTests(of: Of, wanted: readonly Wanted[]): Promise<{ added: number; replaced: number; failed: number; undo: () => Promise<void> }> {
   const query = { draft: of.draft ?? "main" };
   const read = () => get(`${P}/draft/tests`, { path: of, query });
   const { tests, head, problems } = await read();
@@ -46,9 +47,14 @@ export async function keepTests(of: Of, wanted: readonly Wanted[]): Promise<{ ad
   });
   const replaced = new Set(tests.flatMap((each) => { const own = byUrl.get(each.url); return own && !isSame(each, own) ? [each.url] : []; })).size;
   const added = left.size;
-  await put(`${P}/draft/tests`, { path: of, query, body: { tests: [...kept, ...left.values()], head: head ?? NO_DRAFT } });
+  const write = (list: readonly Wanted[], seen: string): Promise<{ head: string | null }> => put(`${P}/draft/tests`, { path: of, query, body: { tests: [...list], head: seen } });
+  const done = await write([...kept, ...left.values()], head ?? NO_DRAFT);
+  const undo = async (): Promise<void> => {
+    await write(tests.map(bodyOf), done.head ?? NO_DRAFT);
+    tellChanged();
+  };
   const now = await read();
-  return { added, replaced, failed: now.tests.filter((each) => each.problem && byUrl.has(each.url)).length };
+  return { added, replaced, failed: now.tests.filter((each) => each.problem && byUrl.has(each.url)).length, undo };
 }
 
 /** Return why a test fails, without what is beside it: its URL, and what it expects. */
@@ -83,9 +89,9 @@ export function ProjectTests({ of, draft }: { of: Of; draft: string }): JSX.Elem
     const { results } = await post(`${P}/test`, { path: of, body: { urls: [url], at: "draft" } });
     const [result] = results;
     if (result && "problem" in result) throw new Error(`The test of ${url} is not changed: ${result.problem.message}`);
-    await keepTests(of, testsOf(results));
+    const { undo } = await keepTests(of, testsOf(results));
     tellChanged();
-    toast(`The test of ${url} expects what the draft answers: ${answerText(result)}.`);
+    toast(`The test of ${url} expects what the draft answers: ${answerText(result)}.`, () => call.run(undo));
   });
   const drop = (test: Test): void => call.run(async () => {
     const write = async (list: readonly Test[], seen: string | null): Promise<string | null> => {
