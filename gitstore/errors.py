@@ -60,9 +60,18 @@ class UnknownRecord(NotFound):
 
 
 class AlreadyExists(StoreError):
-    """The name is taken."""
+    """The name is taken; `pointer` is the field of a request that has it, empty where it is none."""
 
     code = "already_exists"
+
+    def __init__(self, message: str, pointer: str = "") -> None:
+        super().__init__(message)
+        self.pointer = pointer
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The field to change."""
+        return (Problem(self.code, str(self), pointer=self.pointer),) if self.pointer else ()
 
 
 class DuplicateIdentity(StoreError):

@@ -43,7 +43,7 @@ class Identities:
             user = self._check(connection, actor, number)
             owner = openid.find_identity(connection, identity)
             if owner not in {None, number}:
-                raise AlreadyExists("Another user has this identity.")
+                raise AlreadyExists("Another user has this identity.", "/subject")
             if owner is None:
                 if openid.remove_identities(connection, self.issuer, number):  # the sessions are of the person before
                     sessions.revoke_all(connection, number, self.clock(), "identity was replaced")

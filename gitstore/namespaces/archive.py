@@ -39,11 +39,11 @@ _TIME = "%Y%m%dT%H%M%SZ"
 _ID = re.compile(r"(?:.*-)?([0-9]{8}T[0-9]{6}Z)-[0-9a-f]{8}")
 
 
-def check_free_name(directory: DataDirectory, name: str) -> None:
-    """Raise AlreadyExists where a namespace has the name, ignoring case."""
+def check_free_name(directory: DataDirectory, name: str, pointer: str = "") -> None:
+    """Raise AlreadyExists, with the field of the request, where a namespace has the name, ignoring case."""
     taken = next((other for other in directory.namespaces() if other.lower() == name.lower()), None)
     if taken:
-        raise AlreadyExists(f"The namespace {taken} already exists (names ignore case).")
+        raise AlreadyExists(f"The namespace {taken} already exists (names ignore case).", pointer)
 
 
 def archive_namespace(directory: DataDirectory, paths: NamespacePaths, records: NamespaceRecords = NO_RECORDS) -> Path:

@@ -40,6 +40,7 @@ from gitstore.namespaces.records import NO_RECORDS, NamespaceRecords
 README = "README.md"
 _STAGING_PREFIX = ".new-"
 _WIDTH = 72
+_NAME = "/name"  # the field of the request that has it
 # rename(2) onto a folder that is not empty fails with either of them, https://man7.org/linux/man-pages/man2/rename.2.html
 _TAKEN = {errno.EEXIST, errno.ENOTEMPTY}
 _README_TEXT = """\
@@ -74,7 +75,7 @@ def check_new_name(directory: DataDirectory, name: str) -> None:
     """Raise BadRequest for an invalid name, AlreadyExists where it is taken, ignoring case."""
     if not is_name(name):
         raise BadRequest("A namespace's name is 1 to 50 letters, digits, hyphens and underscores.")
-    check_free_name(directory, name)
+    check_free_name(directory, name, _NAME)
 
 
 @contextmanager
@@ -99,7 +100,7 @@ def build_namespace(
             yield StagedNamespace(paths, numbers)
             _sync_tree(paths.repository)
             with hold_names(directory):
-                check_free_name(directory, creation.name)
+                check_free_name(directory, creation.name, _NAME)
                 records.make_room(creation.name, find_newest_archive(directory, creation.name))
                 _install(paths, directory.namespace(creation.name))
         except OSError as ex:
@@ -151,7 +152,7 @@ def _install(staged: NamespacePaths, paths: NamespacePaths) -> None:
     except OSError as ex:
         if ex.errno not in _TAKEN:
             raise
-        raise AlreadyExists(f"The namespace {paths.name} already exists.") from ex
+        raise AlreadyExists(f"The namespace {paths.name} already exists.", _NAME) from ex
     sync_after_commit(paths.repository.parent)
     with suppress(OSError):  # a service that saw the new namespace first has already compiled it
         staged.compiled.rename(paths.compiled)

@@ -35,7 +35,8 @@ def create_from_draft(transaction: Transaction, branch: str, name: DraftName, he
     require_head(state, head)
     if BranchNames(transaction.path).find_lookalike(ref) or transaction.ref(ref):
         raise AlreadyExists(
-            f"The branch {branch[:_SHOWN]} already exists (names ignore case and Unicode form). Choose another name."
+            f"The branch {branch[:_SHOWN]} already exists (names ignore case and Unicode form). Choose another name.",
+            "/branch",
         )
     if state.head:
         transaction.move(ref, None, state.head)

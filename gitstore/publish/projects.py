@@ -28,7 +28,7 @@ def create_project(
     release = transaction.release()
     taken = {entry.name.lower() for entry in transaction.entries(transaction.commit(release).tree)}
     if name.lower() in taken:  # also by a file: in the place of a project's folder, it is no removal
-        raise AlreadyExists(f"The project {name} already exists (names ignore case).")
+        raise AlreadyExists(f"The project {name} already exists (names ignore case).", "/name")
     files = {PROJECT_FILE: dump_project(settings), **{first_file(kind): new_file(kind, (), "block") for kind in Kind}}
     tree = transaction.write_files(None, {path: transaction.write_blob(data) for path, data in files.items()})
     return commit_release(

@@ -225,6 +225,31 @@ def test_a_grant_that_another_admin_revoked_meanwhile_is_not_given_back_unseen(w
     assert [each["action"] for each in admin.get(path)["grants"]] == ["read"]
 
 
+def test_a_name_that_is_taken_is_refused_beside_its_field(world: World, new_page: Opens) -> None:
+    place, user = world.place(), world.user("viewer")
+    page = new_page(refused=409)
+    sign_in(page, world.user("admin"), "/dashboard/settings")
+    for address, label, name, button in (
+        ("users?edit=new", "User name", user.upper(), "Add the user"),
+        ("roles?edit=%2B", "Name", "Viewer", "Save the role"),
+        ("namespaces?edit=new", "Name", place.namespace, "Create the namespace"),
+        (f"namespaces?name={place.namespace}", "Name", place.project, "Add the project"),
+    ):
+        page.goto(f"/dashboard/settings/{address}")
+        form = page.get_by_role("dialog").locator("form").filter(has=page.get_by_role("button", name=button))
+        field = form.get_by_label(label, exact=True)
+        field.fill(name)
+        if label == "User name":
+            form.get_by_label("Password").fill(PASSWORD)
+        if button == "Save the role":
+            form.get_by_role("button", name="Add a grant").click()
+        form.get_by_role("button", name=button).click()
+        expect(field).to_have_accessible_description(re.compile("already exists"))
+        expect(field).to_have_attribute("aria-invalid", "true")
+        expect(form.get_by_role("alert")).to_have_count(1)
+    assert violations(page) == []
+
+
 def test_an_api_token_is_shown_once_rotated_and_removed(world: World, new_page: Opens) -> None:
     place = world.place()
     page = new_page()

@@ -505,7 +505,8 @@ def test_a_draft_becomes_a_proposal_and_a_proposal_is_deleted(place: Place) -> N
     made = place.root.ask("POST", f"{place.space}/proposals", 201, json=body)
     assert made.headers["Location"] == path_of(place, "team/sale")
     assert (made.json()["head"], made.json()["state"]) == (head, "open")
-    place.root.refused("POST", f"{place.space}/proposals", 409, "already_exists", json=body)
+    taken = place.root.refused("POST", f"{place.space}/proposals", 409, "already_exists", json=body)
+    assert taken["problems"][0]["pointer"] == "/branch"
     place.root.refused(
         "POST", f"{place.space}/proposals", 409, "stale_draft", json={**body, "branch": "x", "head": "0" * 40}
     )

@@ -109,7 +109,8 @@ def test_an_account_is_made_changed_and_removed(world: World, admin: Caller) -> 
     name = f"grace-{secrets.token_hex(4)}"
     answer = admin.ask("POST", "/api/users", 201, json={"username": name, "password": PASSWORD, "roles": ["editor"]})
     location = answer.headers["Location"]
-    admin.refused("POST", "/api/users", 409, "already_exists", json={"username": name, "password": PASSWORD})
+    taken = admin.refused("POST", "/api/users", 409, "already_exists", json={"username": name, "password": PASSWORD})
+    assert taken["problems"][0]["pointer"] == "/username"
     session = world.session(name)
     grace = Caller(world.http, session["accessToken"])
     assert grace.get("/api/me")["roles"] == ["editor"]

@@ -20,7 +20,7 @@ from api.db.state_store import StateStore
 from api.db.timestamps import Clock, utc_now
 from api.errors import ApiError, invalid
 from content.records.problem import Problem
-from gitstore.errors import NotFound
+from gitstore.errors import AlreadyExists, NotFound
 
 _EVERYTHING = everywhere("*:*")
 
@@ -44,9 +44,7 @@ class CustomRoles:
         with self.state.changing() as connection:
             check_grants_held(read_writer(connection, actor, self.clock(), "role").grants, grants)
             if any(role.name.casefold() == name.casefold() for role in all_roles(connection)):
-                raise ApiError(
-                    409, "already_exists", f"Role '{name}' already exists, or one that differs only in case."
-                )
+                raise AlreadyExists(f"Role '{name}' already exists, or one that differs only in case.", "/name")
             return self._put(connection, AuditEvent.ROLE_CREATED, actor, name, description, grants)
 
     def replace(self, actor: Principal, name: str, description: str, grants: Sequence[Grant], etag: str = "") -> Role:

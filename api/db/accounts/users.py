@@ -54,7 +54,7 @@ def add_user(connection: Connection, user: User) -> int:
     try:
         number = int(connection.execute(insert(users).values(row).returning(users.c.id)).scalar_one())
     except IntegrityError as ex:
-        raise AlreadyExists(f"User '{user.username}' already exists. Choose another name.") from ex
+        raise AlreadyExists(f"User '{user.username}' already exists. Choose another name.", "/username") from ex
     set_roles(connection, number, user.roles)
     return number
 

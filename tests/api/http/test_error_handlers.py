@@ -91,6 +91,12 @@ def test_problems_and_conflicts_travel_with_the_error() -> None:
     assert failing(store.Conflicts("No.", conflicts)).json()["conflicts"] == conflicts
 
 
+def test_a_taken_name_is_a_problem_of_its_field() -> None:
+    [problem] = failing(store.AlreadyExists("It is taken.", "/name")).json()["problems"]
+    assert problem == {"code": "already_exists", "pointer": "/name", "severity": "error", "message": "It is taken."}
+    assert "problems" not in failing(store.AlreadyExists("Something blocks it.")).json()
+
+
 @given(st.text(min_size=3).filter(lambda text: len(set(text)) > 2))
 def test_an_unexpected_failure_reveals_nothing_of_itself(secret: str) -> None:
     answer = failing(ValueError(f"<<{secret}>>"))

@@ -115,6 +115,7 @@ def test_a_role_that_is_built_in_stays_as_it_is(here: World, admin: str) -> None
     for taken in ("viewer", "Viewer", "shop-editor", "SHOP-editor"):
         answer = here.call("POST", "/api/roles", admin, body(taken))
         assert (answer.status, answer.error) == (409, "already_exists")
+        assert [each["pointer"] for each in answer.json()["problems"]] == ["/name"]
 
 
 @pytest.mark.parametrize(
