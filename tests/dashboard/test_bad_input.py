@@ -183,7 +183,7 @@ def test_an_undo_is_not_offered_to_the_next_person(world: World, new_page: Opens
     page = new_page(refused=401)
     sign_in(page, world.user("admin"), view(place))
     page.get_by_label("Choose /a").check()
-    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Remove", exact=True).click()
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
     sign_out_in_another_tab(page)
     assert page.get_by_role("button", name="Undo").count() == 0  # at once: it goes away by itself
@@ -509,7 +509,7 @@ def test_what_somebody_else_removed_can_be_added_again_as_it_was_typed(
 
 
 @pytest.mark.parametrize("kind", ["redirects", "pages"])
-def test_what_somebody_else_changed_is_seen_before_it_is_deleted(world: World, new_page: Opens, kind: str) -> None:
+def test_what_somebody_else_changed_is_seen_before_it_is_removed(world: World, new_page: Opens, kind: str) -> None:
     place = world.place()
     made = place.add("/a") if kind == "redirects" else place.add_page("/a.txt")
     page = new_page(refused=412)
@@ -517,10 +517,10 @@ def test_what_somebody_else_changed_is_seen_before_it_is_deleted(world: World, n
     form = page.get_by_role("dialog")
     form.get_by_label("Note").wait_for()
     place.ask("PATCH", f"/draft/{kind}/{made['id']}", 200, json={"note": "theirs"})
-    form.get_by_role("button", name="Delete").click()
+    form.get_by_role("button", name="Remove", exact=True).click()
     expect(form.get_by_role("region", name="What someone else has made of it")).to_contain_text("theirs")
     assert place.get(f"/draft/{kind}")["total"] == 1
-    form.get_by_role("button", name="Delete").click()
+    form.get_by_role("button", name="Remove", exact=True).click()
     expect(form).to_be_hidden()
     assert place.get(f"/draft/{kind}")["total"] == 0
 

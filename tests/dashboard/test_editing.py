@@ -47,7 +47,7 @@ def drafted(place: Place) -> dict[str, str]:
     }
 
 
-def test_a_redirect_is_added_changed_duplicated_deleted_and_put_back(world: World, new_page: Opens) -> None:
+def test_a_redirect_is_added_changed_duplicated_removed_and_put_back(world: World, new_page: Opens) -> None:
     place = world.place()
     place.published("/old")
     page = new_page()
@@ -77,7 +77,7 @@ def test_a_redirect_is_added_changed_duplicated_deleted_and_put_back(world: Worl
     form.get_by_role("button", name="Add to the draft").click()
     expect(page.locator("tbody tr")).to_have_count(3)
     page.get_by_role("link", name="/old").click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove", exact=True).click()
     expect(page.get_by_text("\u2212 removed")).to_be_visible()
     assert drafted(place) == {"/sale": "/summer", "/sale-2": "/summer"}
     page.get_by_role("button", name="Undo").last.click()
@@ -222,7 +222,7 @@ def test_a_rule_that_another_person_changed_meanwhile_is_not_overwritten_unasked
     assert drafted(place) == {"/a": "/mine"}
 
 
-def test_many_are_chosen_and_changed_deleted_or_replaced_together(world: World, new_page: Opens) -> None:
+def test_many_are_chosen_and_changed_removed_or_replaced_together(world: World, new_page: Opens) -> None:
     place = world.place()
     place.published("/a", "/b", "/c")
     page = new_page()
@@ -257,13 +257,13 @@ def test_many_are_chosen_and_changed_deleted_or_replaced_together(world: World, 
     form.get_by_role("button", name="Replace in 3 redirects").click()
     expect(form).to_be_hidden()
     assert drafted(place) == {"/a": "/newer", "/b": "/newer", "/c": "/newer"}
-    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Remove …").click()
     question = page.get_by_role("dialog", name="Remove 3 redirects?")
     expect(question.get_by_role("listitem")).to_have_text(["/a", "/b", "/c"])
     assert violations(page) == []
     question.get_by_role("button", name="Cancel").click()
     assert drafted(place) == {"/a": "/newer", "/b": "/newer", "/c": "/newer"}
-    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Remove …").click()
     question.get_by_role("button", name="Remove 3 redirects").click()
     expect(page.get_by_text("\u2212 removed")).to_have_count(3)
     assert drafted(place) == {}
@@ -280,7 +280,7 @@ def test_nothing_is_removed_or_replaced_that_a_colleague_changed_since_the_quest
     sign_in(page, world.user("admin"), view(place))
     page.get_by_label("Choose all on this page").check()
     if act == "remove":
-        page.get_by_role("button", name="Delete …").click()
+        page.get_by_role("button", name="Remove …").click()
         last = page.get_by_role("button", name="Remove 2 redirects")
     else:
         page.get_by_role("button", name="Replace in them").click()
@@ -322,11 +322,11 @@ def test_the_undo_of_a_change_of_many_stays_until_it_is_closed(world: World, new
 
 
 def remove(page: Page, *sources: str) -> None:
-    """Choose rules of the table and delete them."""
+    """Choose rules of the table and remove them."""
     for source in sources:
         page.get_by_label(f"Choose {source}", exact=True).check()
     with page.expect_response(re.compile(r"/draft/redirects\?")):  # the rows are in another order then
-        page.get_by_role("button", name="Delete").click()
+        page.get_by_role("button", name=re.compile(r"^Remove( …)?$")).click()
         if len(sources) > 1:
             page.get_by_role("button", name=f"Remove {len(sources)} redirects").click()
     expect(page.locator(".chosen")).to_be_hidden()
@@ -410,7 +410,7 @@ def test_all_that_match_are_changed_after_a_look_and_no_edit_in_between_is_lost(
     assert (after["/sale/007"]["target"], after["/sale/007"]["tags"]) == ("/between", [])
     page.get_by_label("Choose all on this page").check()
     page.get_by_role("button", name="Choose all 500 redirects that match").click()
-    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Remove …").click()
     dialog = page.get_by_role("dialog", name="Remove all that match")
     expect(dialog).to_contain_text("and 480 redirects more")
     dialog.get_by_role("button", name="Remove 500 redirects").click()
@@ -424,7 +424,7 @@ def test_an_undo_does_not_overwrite_what_came_after(world: World, new_page: Open
     page = new_page(refused=409)
     sign_in(page, world.user("admin"), view(place))
     page.get_by_label("Choose /a").check()
-    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Remove", exact=True).click()
     expect(page.get_by_text("\u2212 removed")).to_be_visible()
     place.add("/a", "/again")
     page.get_by_role("button", name="Undo").click()
@@ -440,14 +440,14 @@ def test_an_undone_removal_in_an_editor_replaces_nothing_that_came_after(world: 
     sign_in(page, world.user("admin"), view(place))
     undo = page.get_by_role("button", name="Undo")
     page.get_by_role("link", name="/a", exact=True).click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove", exact=True).click()
     expect(page.get_by_text("\u2212 removed")).to_be_visible()
     place.add("/a", "/theirs")
     undo.click()
     expect(page.get_by_text("Not put back: someone has added /a again since.")).to_be_visible()
     assert drafted(place) == {"/a": "/theirs", "/b": "/new"}
     page.get_by_role("link", name="/b", exact=True).click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove", exact=True).click()
     expect(page.get_by_text("\u2212 removed")).to_be_visible()
     place.add("/c")  # another rule is no reason against it
     undo.click()
@@ -455,7 +455,7 @@ def test_an_undone_removal_in_an_editor_replaces_nothing_that_came_after(world: 
     assert drafted(place) == {"/a": "/theirs", "/b": "/new", "/c": "/new"}
     page.goto(view(place, "/pages"))
     page.get_by_role("link", name="/robots.txt").click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove", exact=True).click()
     expect(page.get_by_text("\u2212 removed")).to_be_visible()
     place.add_page("/robots.txt", "theirs")
     undo.click()
@@ -598,9 +598,9 @@ def test_rows_that_someone_changed_after_the_table_was_read_are_not_changed_unse
         expect(page.locator("tbody")).to_contain_text(target)
 
     page.get_by_label("Choose /b").check()
-    let_someone_change("/theirs", "Delete")
+    let_someone_change("/theirs", "Remove")
     let_someone_change("/theirs2", "Discard their changes")
-    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Remove", exact=True).click()
     expect(moved).to_be_hidden()
     expect(page.get_by_text("1 redirect removed in the draft.")).to_be_visible()
     assert drafted(place) == {"/a": "/new"}
@@ -613,7 +613,7 @@ def test_what_takes_long_says_what_it_waits_for(world: World, new_page: Opens) -
     sign_in(page, world.user("admin"), view(place))
     held = hold(page, "**/draft/replace?*")
     page.get_by_label("Choose /a").check()
-    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Remove", exact=True).click()
     expect(page.get_by_text("Still waiting: 1 redirect is looked at and changed in the draft …")).to_be_visible()
     held.pop().continue_()
     expect(page.get_by_text("1 redirect removed in the draft.")).to_be_visible()
@@ -635,7 +635,7 @@ def test_an_undone_removal_is_refused_if_the_draft_changes_meanwhile(world: Worl
     page = new_page(refused=409)
     sign_in(page, world.user("admin"), view(place))
     page.get_by_role("link", name="/a", exact=True).click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove", exact=True).click()
     expect(page.get_by_text("\u2212 removed")).to_be_visible()
     overtake(page, place, "/a")
     page.get_by_role("button", name="Undo").click()

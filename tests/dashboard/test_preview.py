@@ -12,7 +12,7 @@ from tests.dashboard.test_pages import PROJECT_PARTS, SETTINGS, violations
 
 SHOP = "/dashboard/project/acme/shop"
 CHANGES = (
-    *("Add", "Make", "Change", "Delete", "Remove", "Save", "Import", "Publish", "Roll back", "Replace"),
+    *("Add", "Make", "Change", "Remove", "Save", "Import", "Publish", "Roll back", "Replace"),
     *("Keep", "Sign", "Open as"),
 )
 REDIRECTS = "shop/redirects/service.yaml"

@@ -24,7 +24,7 @@ RECORD_PROGRESS = """() => {
 }"""
 
 
-def test_a_page_is_written_changed_and_deleted(world: World, new_page: Opens) -> None:
+def test_a_page_is_written_changed_and_removed(world: World, new_page: Opens) -> None:
     place = world.place()
     page = new_page()
     sign_in(page, world.user("admin"), view(place, "/pages"))
@@ -43,7 +43,7 @@ def test_a_page_is_written_changed_and_deleted(world: World, new_page: Opens) ->
     expect(page.locator("tbody")).to_contain_text("14 bytes")
     assert [each["content"] for each in place.get("/draft/pages")["items"]] == ["User-agent: *\n"]
     page.get_by_role("link", name="/robots.txt").click()
-    form.get_by_role("button", name="Delete").click()
+    form.get_by_role("button", name="Remove", exact=True).click()
     expect(page.get_by_text("No pages yet")).to_be_visible()
     page.get_by_role("button", name="Undo").last.click()
     expect(page.get_by_role("link", name="/robots.txt")).to_be_visible()
@@ -99,7 +99,7 @@ def test_pages_are_filtered_chosen_and_changed_together(world: World, new_page: 
     form.get_by_role("button", name="Replace in 3 pages").click()
     expect(form).to_be_hidden()
     assert violations(page) == []
-    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Remove …").click()
     page.get_by_role("button", name="Remove 3 pages").click()
     expect(page.get_by_text("No page fits")).to_be_visible()
     assert [each["content"] for each in place.get("/draft/pages")["items"]] == ["old"]

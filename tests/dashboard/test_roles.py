@@ -174,7 +174,7 @@ def test_one_kind_alone_is_edited_by_who_may_write_only_that(
     for kind, part in (("redirect", ""), ("page", "/pages")):
         browser.goto(view(place, f"{part}?edit={ids[kind]}"))
         expect(form.get_by_role("link", name="History of this")).to_be_visible()
-        for name in ("Save in the draft", "Duplicate", "Delete"):
+        for name in ("Save in the draft", "Duplicate", "Remove"):
             expect(form.get_by_role("button", name=name)).to_have_count(int(kind == written))
     browser.goto(view(place, "/draft"))
     expect(browser.locator(".change")).to_have_count(2)

@@ -612,7 +612,7 @@ def test_more_namespaces_are_shown_until_all_are(world: World, new_page: Opens) 
     expect(page.get_by_role("button", name="Show more")).to_have_count(0)
 
 
-def test_the_settings_of_a_project_are_published_and_it_is_deleted(world: World, new_page: Opens) -> None:
+def test_the_settings_of_a_project_are_published_and_it_is_removed(world: World, new_page: Opens) -> None:
     place = world.place()
     page = new_page()
     sign_in(page, world.user("admin"), f"/dashboard/settings/namespaces?name={place.namespace}")
@@ -627,9 +627,10 @@ def test_the_settings_of_a_project_are_published_and_it_is_deleted(world: World,
     found = place.get("")
     assert (found["title"], found["description"], found["review"]) == ("The shop", "All that is sold", "required")
     page.get_by_role("link", name="Settings of shop").click()
-    expect(dialog.get_by_role("button", name="Delete the project")).to_be_disabled()
-    dialog.get_by_label("To delete the project").fill("shop")
-    dialog.get_by_role("button", name="Delete the project").click()
+    expect(dialog.get_by_role("button", name="Remove the project")).to_be_disabled()
+    dialog.get_by_label("To remove the project").fill("shop")
+    dialog.get_by_role("button", name="Remove the project").click()
+    expect(page.get_by_text(f"The project {place.project} is removed.")).to_be_visible()
     expect(page.get_by_text("None yet.")).to_be_visible()
     assert world.root.get(f"{place.space}/projects")["total"] == 0
 

@@ -152,7 +152,7 @@ export function Chosen({ of, kind, choosing, total, head: read, query }: ChosenP
       <Button disabled={call.busy || kept.length === 0} onClick={() => setTags(true)}>Tags …</Button>
       <Button disabled={kept.length === 0} onClick={() => keepPage({ replace: "1" })}>Replace in them …</Button>
       {!all && items.some((each) => each.change) && <Button disabled={call.busy} onClick={discard}>Discard their changes</Button>}
-      <Button kind="danger" disabled={call.busy || kept.length === 0} onClick={() => change({ remove: true })}>{all || kept.length > 1 ? "Delete …" : "Delete"}</Button>
+      <Button kind="danger" disabled={call.busy || kept.length === 0} onClick={() => change({ remove: true })}>{all || kept.length > 1 ? "Remove …" : "Remove"}</Button>
       {!all && where && total > items.length && <Button onClick={choosing.chooseAll}>Choose all {plural(total, kind)} that match</Button>}
       <Button onClick={clear}>Choose none</Button>
       </div>

@@ -165,7 +165,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Page | nu
         {item && <p class="help">In <code>{item.contentFile ?? item.file}</code>. {may(of, "project", "read") && <a href={viewPath(of, "history", { path: item.path })}>History of this page</a>}</p>}
         <p class="actions">{editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}{theirs && <span class="quiet">Changed meanwhile: choose above.</span>}
           {item && editable && <Button disabled={dirty} onClick={() => keepPage({ edit: `copy-${item.id}` })}>Duplicate</Button>}
-          {item && editable && <Button kind="danger" disabled={call.busy} onClick={drop}>Delete</Button>}
+          {item && editable && <Button kind="danger" disabled={call.busy} onClick={drop}>Remove</Button>}
           {!editable && <span class="quiet">You cannot change this page here.</span>}</p>
       </form>
     </FormDialog>

@@ -1,4 +1,4 @@
-// One redirect in a form: added, changed, duplicated or deleted in the draft. The address names it: ?edit=<id>, new or copy-<id>.
+// One redirect in a form: added, changed, duplicated or removed in the draft. The address names it: ?edit=<id>, new or copy-<id>.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get, post, put, remove } from "../api/client.ts";
@@ -130,7 +130,7 @@ function Form({ of, name, item, start, show }: { of: Of; name: string; item: Red
         <p class="actions">
           {editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}{theirs && <span class="quiet">Changed meanwhile: choose above.</span>}
           {item && editable && <Button disabled={dirty} onClick={() => keepPage({ edit: `copy-${item.id}` })}>Duplicate</Button>}
-          {item && editable && <Button kind="danger" disabled={call.busy} onClick={drop}>Delete</Button>}
+          {item && editable && <Button kind="danger" disabled={call.busy} onClick={drop}>Remove</Button>}
           {!editable && <span class="quiet">{item?.change === "removed" ? "The draft removes this redirect. Take that back in the view Draft." : preview.value ? "Nothing that you type here is kept: edit the file." : "You may read this redirect, and not change it."}</span>}
         </p>
       </form>

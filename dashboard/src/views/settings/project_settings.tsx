@@ -27,7 +27,7 @@ export function ProjectSettings(of: Of): JSX.Element {
   return <FormDialog title={`Project ${project}`} dirty={false} onClose={back} class="wide">{found.error ? <Failure error={found.error} retry={found.reload} /> : <p class="quiet">…</p>}</FormDialog>;
 }
 
-/** Whether a policy ends with the project, which takes more than its deletion. */
+/** Whether a policy ends with the project, which takes more than its removal. */
 const hasPolicy = ({ review, lint, signatures }: Project): boolean => review === "required" || lint === "strict" || signatures === "required";
 
 function Form({ of, before }: { of: Of; before: Project }): JSX.Element {
@@ -53,7 +53,7 @@ function Form({ of, before }: { of: Of; before: Project }): JSX.Element {
   };
   const drop = (): void => call.run(async () => {
     await remove(P, { path: of, query: { confirm: project } });
-    finish(`The project ${project} is deleted.`);
+    finish(`The project ${project} is removed.`);
   });
   return (
     <FormDialog title={`Project ${project} of ${namespace}`} dirty={changed.length > 0} onClose={back} class="wide">
@@ -66,8 +66,8 @@ function Form({ of, before }: { of: Of; before: Project }): JSX.Element {
         <p class="help">A change is published at once, with a commit of its own.</p>
         <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || changed.length === 0}>Save the settings</Button></p></form>
       {may(of, "project", "publish") && (may(of, "project", "override") || !hasPolicy(before)) && <div class="form ending">
-        <Field label={`To delete the project, write its name: ${project}`} name="confirm" value={confirmed} onInput={setConfirmed} help="Agents get nothing of it any more. Its history stays in the repository." />
-        <p class="actions"><Button kind="danger" disabled={call.busy || confirmed !== project} onClick={drop}>Delete the project</Button></p></div>}
+        <Field label={`To remove the project, write its name: ${project}`} name="confirm" value={confirmed} onInput={setConfirmed} help="Agents get nothing of it any more. Its history stays in the repository." />
+        <p class="actions"><Button kind="danger" disabled={call.busy || confirmed !== project} onClick={drop}>Remove the project</Button></p></div>}
     </FormDialog>
   );
 }
