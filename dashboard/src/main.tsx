@@ -105,7 +105,7 @@ function Bar(): JSX.Element {
   return (
     <header class="bar">
       <a class="skip" href="#content">Skip to the content</a>
-      <a class="brand" href="/"><Mark />Waypost</a>
+      <a class="brand" href="/"><Mark /><span>Waypost</span></a>
       <button type="button" class="button plain find" onClick={() => (open.value = "palette")}>Commands <kbd>Ctrl+K</kbd></button>
       <button type="button" class="button ghost keys" aria-label="Keyboard shortcuts" onClick={() => (open.value = "shortcuts")}>?</button>
       <a class="button ghost" href={firstSettings()}>{preview.value ? "API" : "Settings"}</a>

@@ -253,3 +253,17 @@ def test_a_button_that_copies_covers_no_text(world: World, new_page: Opens, widt
         assert button.evaluate("each => getComputedStyle(each, '::before').content") == '""'  # its picture
         left = button.evaluate("each => each.getBoundingClientRect().left")
         assert cell.locator(".long > span").evaluate(SEEN) <= left
+
+
+def test_a_phone_shows_who_is_signed_in_in_one_line(world: World, new_page: Opens) -> None:
+    username = world.user("admin")
+    for width in (390, 320):
+        page = new_page(viewport={"width": width, "height": 844})
+        sign_in(page, username)
+        bar = page.get_by_role("banner")
+        account = bar.get_by_role("link", name=username)
+        expect(account).to_be_in_viewport(ratio=1)
+        expect(bar.get_by_role("link", name="Waypost")).to_be_visible()
+        expect(bar.get_by_role("button", name="Sign out")).to_be_in_viewport(ratio=1)
+        assert bar.evaluate("(found) => found.getBoundingClientRect().height") < 60
+        assert account.evaluate("(found) => found.getBoundingClientRect().width") > 40

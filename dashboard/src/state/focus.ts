@@ -4,6 +4,7 @@ import { place } from "./router.ts";
 const CONTROLS = "a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), summary";
 const FIELDS = "input:not(:disabled), select:not(:disabled), textarea:not(:disabled)";
 const NEXT = "dialog .primary:not([type=submit], :disabled)"; // what goes on from a dialog whose task is done
+const SAYING = ".say"; // a form that stays when its buttons change
 const ROWS = "li, tr, dl > div, article, .change";
 
 /** Where an element was, once it is gone. */
@@ -38,7 +39,8 @@ function goOn({ around, control }: Spot, within: Element = document.body): void 
     const rows = [...parent.children];
     const next = isRow ? rows[Math.min(index, rows.length - 1)] : undefined;
     const controls = next ? [...next.querySelectorAll<HTMLElement>(CONTROLS)] : [];
-    const found = controls[Math.min(control, controls.length - 1)] ?? (parent === within ? parent.querySelector<HTMLElement>(NEXT) : null) ?? parent.querySelector<HTMLElement>("h1, h2, h3");
+    const found = controls[Math.min(control, controls.length - 1)] ?? (parent === within ? parent.querySelector<HTMLElement>(NEXT) : null)
+      ?? (parent.matches(SAYING) ? parent.querySelector<HTMLElement>("textarea") : null) ?? parent.querySelector<HTMLElement>("h1, h2, h3");
     if (found) {
       found.focus({ preventScroll: false });
       if (document.activeElement !== found) focusText(found);

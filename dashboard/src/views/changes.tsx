@@ -208,7 +208,7 @@ export function ImpactPanel({ impact, id = "impact", where = "", outdated, probl
       {outdated && <p class="notice"><strong>{outdated === "certainly" ? "Out of date." : "May be out of date."}</strong> {COMPARED}</p>}
       {answers.total > 0 && <>
         <p>{!answers.complete && "At least "}{plural(answers.total, "request")} {answers.total === 1 ? "is" : "are"} answered in another way:</p>
-        <ul class="answers" tabIndex={0}>{answers.items.map((each) => <li key={each.request}><code>{reveal(each.request)}</code><Old value={answered(each.before)} /><New value={answered(each.after)} /></li>)}</ul>
+        <ul class="answers" tabIndex={0} aria-label="Requests that are answered in another way">{answers.items.map((each) => <li key={each.request}><code>{reveal(each.request)}</code><Old value={answered(each.before)} /><New value={answered(each.after)} /></li>)}</ul>
         {answers.total > answers.items.length && <p class="quiet">The first {count(answers.items.length)} of {count(answers.total)} are listed. The changes have all of the rules.</p>}
       </>}
       {!answers.complete && <p class="quiet">A regular expression changes. Of the requests that it answers only examples are known: test more of them.</p>}

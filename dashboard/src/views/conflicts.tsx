@@ -1,12 +1,13 @@
 // Conflicts of a draft or proposal with release, side by side, with a choice for each value.
 import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiFault } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Button, Long } from "../components/basics.tsx";
 import { Refusal, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
+import { focusText } from "../state/focus.ts";
 import { plural } from "../state/words.ts";
 import { worded } from "./changes.tsx";
 import { Difference, Lines, Marked } from "./differences.tsx";
@@ -48,6 +49,14 @@ export function Conflicts({ items: found, settles, mine, whole = false, resolve,
   const of = found.map(seenOf).join();
   const rounds = asked.of === of ? asked.rounds : [];
   const call = useCall();
+  const box = useRef<HTMLElement>(null);
+  const resolving = useRef(false);
+  // What is left has no choice yet, so the button that resolved the others is disabled: the keyboard goes on at the heading.
+  useLayoutEffect(() => {
+    const heading = resolving.current && box.current?.querySelector("h2");
+    resolving.current = false;
+    if (heading && (document.activeElement === document.body || box.current?.contains(document.activeElement))) focusText(heading);
+  }, [of]);
   if (!found.length) return null;
   const known = new Set(found.map(keyOf));
   const items = [...found, ...rounds.flat()];
@@ -60,11 +69,13 @@ export function Conflicts({ items: found, settles, mine, whole = false, resolve,
   };
   const takeAll = (side: Side): void => setChoices(Object.fromEntries(items.filter(isMine).map((each) => [seenOf(each), side])));
   const submit = (): void => call.run(async () => {
+    resolving.current = true;
     try {
       const said = await resolve(made.map((each) => choiceOf(each, choices[seenOf(each)] as Side)));
       tellChanged();
       toast(said);
     } catch (ex) {
+      resolving.current = false;
       if (ex instanceof ApiFault && ex.status) {
         const next = ex.code === "conflict" ? (ex.body as { conflicts: Conflict[] }).conflicts.filter((each) => !known.has(keyOf(each))) : [];
         const again = new Set(next.map(keyOf));
@@ -74,7 +85,7 @@ export function Conflicts({ items: found, settles, mine, whole = false, resolve,
     }
   }, "the conflicts are resolved");
   return (
-    <section class="panel conflicts" aria-labelledby="conflicts">
+    <section class="panel conflicts" aria-labelledby="conflicts" ref={box}>
       <h2 id="conflicts">{plural(items.length, "conflict")} with what was published meanwhile</h2>
       <p class="quiet">Both sides changed the same value. {!editable ? "Nothing is published before one is chosen for each."
         : whole ? "Choose one for each: then release is merged into the branch with what you chose. Nothing is published by that." : "Choose one for each; none of these rules is published before that."}</p>
@@ -102,7 +113,7 @@ export function Conflicts({ items: found, settles, mine, whole = false, resolve,
         ))}
       </ul>
       {editable && <p class="actions"><Button kind="primary" disabled={call.busy || made.length < (whole ? items.length : 1)} onClick={submit}>Resolve{(whole || made.length > 0) && ` ${plural(whole ? items.length : made.length, "conflict")}`}</Button>
-        {whole && made.length < items.length && <span class="quiet">{made.length} of {items.length} chosen</span>}</p>}
+        <span class="quiet" role="status">{made.length} of {items.filter(isMine).length} chosen</span></p>}
       {children}
     </section>
   );

@@ -255,13 +255,14 @@ const anchorOf = (project: string, { kind = "", id }: { kind?: string | undefine
 function Item({ namespace, id, head, project, change, thread }: ItemProps): JSX.Element {
   const kept = `remark ${namespace} ${id} ${project} ${change.id}`;
   const [open, setOpen] = useState(keptText(kept) !== "");
+  const [opened, setOpened] = useState(false);
   const name = change.source ?? change.path ?? change.id;
   const remarks = thread?.items.filter((each) => each.item?.kind === change.kind && each.item.id === change.id && each.projects.includes(project)) ?? [];
   return (
     <ChangeCard change={change} anchor={anchorOf(project, change)} actions={head && mayRemark({ namespace, project }) && (
-      <button type="button" class="button ghost small" aria-expanded={open} aria-label={`Comment on ${name}`} onClick={() => setOpen(!open)}>Comment</button>)}>
+      <button type="button" class="button ghost small" aria-expanded={open} aria-label={`Comment on ${name}`} onClick={() => { setOpen(!open); setOpened(true); }}>Comment</button>)}>
       {remarks.length > 0 && <Remarks items={remarks} />}
-      {open && head && <Statement of={{ namespace, project }} what="branch" head={head} label="Comment on this rule" kept={kept} ofAll={false}
+      {open && head && <Statement of={{ namespace, project }} what="branch" head={head} label="Comment on this rule" kept={kept} ofAll={false} opened={opened}
         send={(said) => post(`${PATH}/review`, { path: { namespace, id }, body: { ...said, project, item: { kind: change.kind, id: change.id } } })} done={() => setOpen(false)} />}
     </ChangeCard>
   );

@@ -100,11 +100,15 @@ function Import({ of }: { of: Of }): JSX.Element {
       <p class="actions"><Button onClick={() => save("redirects.tsv", EXAMPLE)}>Download an example</Button></p>
       <p class="actions"><Check label="Overwrite redirects with the same source" checked={overwrite} disabled={call.busy} onChange={(on) => again({ overwrite: on, skipErrors })} />
         <Check label="Skip the invalid lines" checked={skipErrors} disabled={call.busy} onChange={(on) => again({ overwrite, skipErrors: on })} /></p>
-      {call.busy && file && <Progress sent={sent} file={file} applies={applies} />}
+      {/* Always there: a screen reader reads what changes in it. */}
+      <div role="status">
+        {call.busy && file && <Progress sent={sent} file={file} applies={applies} />}
+        {report && imported && <div class="notice"><p>{count(report.added + report.changed)} imported, {count(report.wrong)} skipped: correct them, and import them as a file of their own.</p>
+          <p class="actions"><a class="button" href={viewPath(of, "draft")}>Show the draft</a></p></div>}
+        {report && !moved && <Facts report={report} />}
+      </div>
       {moved && file ? <><p class="notice" role="alert">Someone has changed the draft since you looked at what the file does. Nothing is imported yet.</p>
         <p class="actions"><Button kind="primary" onClick={() => look(file)}>Look again</Button></p></> : <Refusal text={call.faults.text} />}
-      {report && imported && <div class="notice" role="status"><p>{count(report.added + report.changed)} imported, {count(report.wrong)} skipped: correct them, and import them as a file of their own.</p>
-        <p class="actions"><a class="button" href={viewPath(of, "draft")}>Show the draft</a></p></div>}
       {report && file && !moved && <Dry report={report} name={file.name} skips={skipErrors} />}
       {report && !moved && !imported && <p class="actions"><Button kind="primary" disabled={call.busy || report.added + report.changed === 0 || (report.wrong > 0 && !skipErrors)} onClick={apply}>Import into the draft</Button>{!call.busy && <span class="quiet">{hindrance(report, skipErrors)}</span>}</p>}
     </section>
@@ -164,13 +168,22 @@ function Progress({ sent, file, applies }: { sent: number; file: File; applies: 
   return (
     <div class="progress">
       <progress aria-labelledby={id} max={1} {...(done ? {} : { value: sent })} />
-      <p class="quiet"><span id={id} role="status">{phase}</span>{!done && `: ${bytes(Math.round(sent * file.size))} of ${bytes(file.size)}`}</p>
+      <p class="quiet"><span id={id}>{phase}</span>{!done && <span aria-hidden="true">: {bytes(Math.round(sent * file.size))} of {bytes(file.size)}</span>}</p>
     </div>
   );
 }
 
+const FACTS = [["added", "good"], ["changed", "warn"], ["identical", "quiet"], ["skipped", "quiet"], ["wrong", "bad"]] as const;
+
+/** How many lines do what. */
+function Facts({ report }: { report: Report }): JSX.Element {
+  return (
+    <p class="facts"><strong>{plural(report.total, "line")}</strong>{FACTS.map(([word, tone]) => report[word] > 0 && <Badge key={word} tone={tone}>{count(report[word])} {word}</Badge>)}
+      {Boolean(report.neverAnswer) && <Badge tone="warn">{plural(report.neverAnswer ?? 0, "rule")} would never answer</Badge>}</p>
+  );
+}
+
 function Dry({ report, name, skips }: { report: Report; name: string; skips: boolean }): JSX.Element {
-  const facts = [["added", report.added], ["changed", report.changed], ["identical", report.identical], ["skipped", report.skipped], ["wrong", report.wrong]] as const;
   const { skippedRows = [], unusedColumns = [] } = report;
   const isWhole = report.errors.length >= report.errorsTotal;
   const isUnchecked = report.findingsTotal === null && report.added + report.changed > 0 && (report.wrong === 0 || skips);
@@ -180,17 +193,15 @@ function Dry({ report, name, skips }: { report: Report; name: string; skips: boo
   };
   return (
     <section aria-label="What the file does">
-      <p class="facts" role="status"><strong>{plural(report.total, "line")}</strong>{facts.map(([word, number]) => number > 0 && <Badge key={word} tone={word === "wrong" ? "bad" : word === "added" ? "good" : word === "changed" ? "warn" : "quiet"}>{count(number)} {word}</Badge>)}
-        {Boolean(report.neverAnswer) && <Badge tone="warn">{plural(report.neverAnswer ?? 0, "rule")} would never answer</Badge>}</p>
       {unusedColumns.length > 0 && <ul class="notice warn unused" aria-label="Columns that are not imported">{unusedColumns.map(({ column, message }) => <li key={column}>{capital(reveal(message))}</li>)}</ul>}
       {report.errors.length > 0 && <>
-        <ul class="problems errors">{report.errors.slice(0, SHOWN).map((each, index) => <li key={index}><code>line {each.line}, {each.field ?? `column ${each.column}`}</code><span>{each.code === "not_allowed" ? each.message : inWords(each.message, true)}{each.text && <><br /><bdi class="quiet row-text">{reveal(each.text)}</bdi></>}</span></li>)}</ul>
+        <ul class="problems errors" tabIndex={0} aria-label="Invalid lines">{report.errors.slice(0, SHOWN).map((each, index) => <li key={index}><code>line {each.line}, {each.field ?? `column ${each.column}`}</code><span>{each.code === "not_allowed" ? each.message : inWords(each.message, true)}{each.text && <><br /><bdi class="quiet row-text">{reveal(each.text)}</bdi></>}</span></li>)}</ul>
         <p class="actions"><Button onClick={errors}>{isWhole ? "Download the errors" : `Download the first ${count(report.errors.length)} errors`}</Button>
           {report.errorsTotal > SHOWN && <span class="quiet">The first {SHOWN} of {count(report.errorsTotal)} are shown.{!isWhole && ` The service lists those of the first ${count(LISTED)} wrong lines; correct them, and choose the file again for the others.`}</span>}</p></>}
       {skippedRows.length > 0 && <section aria-labelledby="skipped">
         <h3 id="skipped">Skipped lines</h3>
         <p class="quiet">The draft has another redirect with the same source, which is kept (−). To take that of the file (+), overwrite it.{report.skipped > SHOWN && ` The first ${SHOWN} of ${count(report.skipped)} are shown.`}</p>
-        <ul class="problems errors">{skippedRows.slice(0, SHOWN).map(({ line, source, fields }) => <li key={line}><code>line {line}</code><span><Long text={source} />{Object.entries(fields).map(([name, { old, new: now }]) => (
+        <ul class="problems errors" tabIndex={0} aria-labelledby="skipped">{skippedRows.slice(0, SHOWN).map(({ line, source, fields }) => <li key={line}><code>line {line}</code><span><Long text={source} />{Object.entries(fields).map(([name, { old, new: now }]) => (
           <span key={name} class="field-change">{name} <Difference old={worded(name, old)} now={worded(name, now)} /></span>))}</span></li>)}</ul></section>}
       <Problems items={report.findings ?? []} total={report.findingsTotal ?? 0} title="Findings" />
       {isUnchecked && <p class="quiet">The rules are too many to check the file among them before it is imported. The draft shows what is found then.</p>}
