@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from content.changes.diff import Change, chosen_names, item_kind
+from content.records.record import Page
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import changes_between
@@ -42,8 +43,11 @@ def _edit(draft: Snapshot, change: Change) -> Edit:
     """Return the change as an edit; a page keeps its file, since the path of its content file is relative to it."""
     if change.new is None:
         return Delete(change.kind, change.id)
-    placed = draft.find(change.kind, change.id) if change.kind is Kind.PAGES else None
-    return Put(change.kind, change.new, file=placed.file.removeprefix(f"{draft.project}/") if placed else "")
+    if not isinstance(change.new, Page):
+        return Put(change.kind, change.new)
+    placed = draft.find(change.kind, change.id)
+    file = placed.file.removeprefix(f"{draft.project}/") if placed else ""
+    return Put(change.kind, change.new, file=file, is_inline=not change.new.content_file)
 
 
 def _names(change: Change) -> set[str]:

@@ -216,7 +216,7 @@ class Workspace:
         at = file.ids.index(int(wanted, 16))
         before = file.records[at]
         _require_etag(edit.etag, before)
-        record = self._with_body(path, path, before, edit.record)
+        record = self._with_body(path, path, before, edit)
         file.put(at, record)
         self._moved[edit.kind, int(wanted, 16)] = _REMOVED
         self._moved[edit.kind, file.ids[at]] = path
@@ -227,7 +227,7 @@ class Workspace:
         before = file.remove(file.ids.index(int(wanted, 16)))
         _require_etag(edit.etag, before)
         self._moved[edit.kind, int(wanted, 16)] = _REMOVED
-        self._append(edit, self._with_body(path, edit.file, before, edit.record))
+        self._append(edit, self._with_body(path, edit.file, before, edit))
 
     def _append(self, edit: Put, record: Record) -> None:
         path = self._file_for_new(edit.kind, edit.file)
@@ -244,9 +244,10 @@ class Workspace:
         _require_etag(edit.etag, record)
         self._moved[edit.kind, int(edit.id, 16)] = _REMOVED
 
-    def _with_body(self, path: str, to: str, before: Record, record: Record) -> Record:
+    def _with_body(self, path: str, to: str, before: Record, edit: Put) -> Record:
         """Return the page with its content file, if any, when it moves from `path` to `to`, where `to` can name it."""
-        if not (isinstance(before, Page) and isinstance(record, Page) and before.content_file):
+        record = edit.record
+        if edit.is_inline or not (isinstance(before, Page) and isinstance(record, Page) and before.content_file):
             return record
         body = body_path(path, before.content_file)
         if record.content_file or not can_reference(to, body):

@@ -73,6 +73,29 @@ def test_a_page_with_a_file_of_its_own_can_be_published_alone(shared: Place) -> 
     assert contents(shared)["/d"] == "three"
 
 
+INLINE = "  - {{type: BASIC, path: /{0}, contentType: TEXT_PLAIN, content: {1}}}\n"
+
+
+@pytest.mark.parametrize("content", ["one", "new"])
+def test_a_page_that_leaves_its_file_leaves_it_also_when_published_alone(shared: Place, content: str) -> None:
+    """No change stays in the draft, and the other page keeps the file."""
+    pages = "pages:\n" + INLINE.format("a", content) + FILED.format("b", "same.txt")
+    shared.push({"shop/pages.yaml": pages}, to="draft/shop/main")
+    shared.publish(ids=frozenset({f"page:{page('/a').id}"}))
+    assert contents(shared) == {"/a": content, "/b": "one", "/c": "two"}
+    assert files(shared) == {"shop/same.txt", "shop/pages/deep/c.txt"}
+    assert sum(map(sum, shared.store.drafts.report(SPACE, MAIN).counts.values())) == 0
+
+
+@pytest.mark.parametrize("content", ["two", "new"])
+def test_the_file_of_a_page_that_leaves_it_is_removed_when_published_alone(shared: Place, content: str) -> None:
+    own = "pages:\n" + INLINE.format("c", content)
+    shared.push({"shop/pages/deep/more.yaml": own, "shop/pages/deep/c.txt": None}, to="draft/shop/main")
+    shared.publish(ids=frozenset({page("/c").id}))
+    assert files(shared) == {"shop/same.txt"}
+    assert sum(map(sum, shared.store.drafts.report(SPACE, MAIN).counts.values())) == 0
+
+
 def drafted(place: Place) -> dict[str, str]:
     """Return the content by path in the draft."""
     return {
