@@ -218,7 +218,8 @@ def test_bad_parameters_are_refused(place: Place) -> None:
     for params in ({}, {"from": ""}, {"to": here}, {"from": [here, here]}, {"from": here, "too": here}):
         place.refused("GET", "/changes", 400, "bad_parameter", params=params)
     for params in ({"from": "main"}, {"from": "../x"}, {"from": "1e3"}, {"from": here, "to": "draft"}):
-        place.refused("GET", "/changes", 400, "bad_request", params=params)
+        for headers in ({}, {"If-None-Match": "*"}):
+            place.refused("GET", "/changes", 400, "bad_request", params=params, headers=headers)
     place.root.refused("GET", f"{place.space}/project/nowhere/changes", 404, "not_found", params={"from": here})
 
 

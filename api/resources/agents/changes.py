@@ -18,6 +18,7 @@ from api.http.response.replies import IMMUTABLE, REVALIDATE, Reply, etag_matches
 from api.resources.agents.published import read_conditional_get, write_reply
 from api.runtime.jobs.background import CHANGES_QUEUE, run_in_queue, run_in_thread
 from api.runtime.serving.release_loader import ReleaseLoader
+from gitstore.compiled.indexes.versions import check_version_word
 from gitstore.history.list_changes import VersionChanges
 from gitstore.store.store import Store
 
@@ -37,6 +38,7 @@ class Changes:
         target = await self._target(namespace, project, new)
         if not old:
             raise bad_request("'from' is required: the version whose lists you hold.", "bad_parameter")
+        check_version_word(old)  # before an answer that needs no comparison
         write_reply(resp, await self._reply(req, ChangesKey(namespace, project, old.lower(), target.version), target))
 
     async def _target(self, namespace: str, project: str, new: str | None) -> TargetVersion:

@@ -35,6 +35,13 @@ _COUNTED, _REFUSED = 1, 2
 _SHA = re.compile(r"[0-9a-f]{7,40}")
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}|0")
 _SHA_LENGTH = 40
+_FORM = "A version is a publish number, or 7 to 40 hex digits of its SHA."
+
+
+def check_version_word(word: str) -> None:
+    """Raise BadRequest for a word that cannot be the publish number or SHA of a version."""
+    if not (_NUMBER.fullmatch(word) or _SHA.fullmatch(word.lower())):
+        raise BadRequest(_FORM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +140,7 @@ class VersionIndex:
             return self._by_sha(word.lower())
         if _NUMBER.fullmatch(word):
             return self.get(int(word))
-        raise BadRequest("A version is a publish number, or 7 to 40 hex digits of its SHA.")
+        raise BadRequest(_FORM)
 
     def amend(self, versions: Iterable[Version]) -> None:
         """Write new facts about versions, at each place where the index still has that commit."""
