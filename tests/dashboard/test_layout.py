@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.dashboard.conftest import overview_of, sign_in
 from tests.dashboard.states import STATES, State, prepare, show
-from tests.dashboard.test_pages import PAGES
+from tests.dashboard.test_pages import PAGES, violations
 from tests.e2e.world import World, redirect
 
 Opens = Callable[..., Page]
@@ -213,6 +213,21 @@ def test_texts_are_whole_on_a_phone(world: World, new_page: Opens) -> None:
     chosen = page.get_by_label("Format")
     expect(chosen).to_be_visible()
     assert chosen.evaluate("(each) => each.offsetWidth") > 260  # the longest format in one line
+
+
+def test_the_filters_of_the_audit_log_are_one_row(world: World, new_page: Opens) -> None:
+    page = new_page()
+    sign_in(page, world.user("admin"), "/dashboard/settings/audit")
+    filters = page.get_by_role("search").filter(has=page.get_by_label("Event"))
+    for width, most in ((1280, 60), (900, 60), (390, 150)):
+        page.set_viewport_size({"width": width, "height": 900})
+        expect(filters.get_by_label("Project")).to_be_visible()
+        assert filters.evaluate("(each) => each.offsetHeight") < most
+        assert filters.evaluate("(each) => each.scrollWidth <= each.clientWidth")
+    expect(page.get_by_label("Since")).to_be_hidden()
+    page.goto("/dashboard/settings/audit?since=2026-01-31T00:00:00Z")
+    expect(page.get_by_label("Since")).to_be_visible()
+    assert violations(page) == []
 
 
 # What an element shows of its text, to the right of where it begins.

@@ -44,13 +44,13 @@ export default function Audit(): JSX.Element {
   const found = useLoad(`audit ${offset()} ${JSON.stringify(given)}`, (signal) => get("/api/audit", { query: { ...given, limit: PAGE, offset: offset() }, signal }));
   return (
     <SettingsPage title="Audit log">
-      <form class="filters" role="search" noValidate onSubmit={(event) => event.preventDefault()}>
+      <form class="filters log" role="search" noValidate onSubmit={(event) => event.preventDefault()}>
         <div class="select"><select aria-label="Event" value={given["event"] ?? ""} onChange={(event) => ask({ event: event.currentTarget.value })}>
           <option value="">All events</option>
           {eventGroups().map(([title, events]) => <optgroup key={title} label={title}>{events.map((each) => <option key={each} value={each} selected={each === given["event"]}>{eventText(each)} ({each})</option>)}</optgroup>)}
         </select></div>
         {WORDS.map(([name, label]) => <Word key={name} name={name} label={label} />)}
-        {TIMES.map(([name, label]) => <When key={name} name={name} label={label} />)}
+        <details open={TIMES.some(([name]) => given[name])}><summary>Time</summary><div>{TIMES.map(([name, label]) => <When key={name} name={name} label={label} />)}</div></details>
       </form>
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total ? <><Table label="Audit log" columns={COLUMNS} items={pairAsked(found.data.items)} id={({ entry }) => String(entry.id)} busy={found.busy} /><Pages total={found.data.total} /></>
