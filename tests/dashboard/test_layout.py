@@ -230,6 +230,17 @@ def test_the_filters_of_the_audit_log_are_one_row(world: World, new_page: Opens)
     assert violations(page) == []
 
 
+def test_the_events_of_a_webhook_are_in_columns(world: World, new_page: Opens) -> None:
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/settings/webhooks?namespace={world.namespace()}&edit=new")
+    boxes = page.get_by_role("group", name="Events").get_by_role("checkbox")
+    for width, most in ((390, 1), (1280, 4)):
+        page.set_viewport_size({"width": width, "height": 900})
+        expect(boxes.nth(1)).to_be_visible()
+        lefts = boxes.evaluate_all("(all) => all.map((each) => Math.round(each.getBoundingClientRect().left))")
+        assert len(set(lefts)) <= most
+
+
 # What an element shows of its text, to the right of where it begins.
 SEEN = """each => {
   const range = document.createRange();

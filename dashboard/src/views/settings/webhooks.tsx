@@ -203,7 +203,7 @@ function Choose({ legend, all, names, chosen, onChange, problem }: ChooseProps):
   return (
     <fieldset><legend>{legend}</legend>
       <p class="actions"><Check label={all} checked={every} onChange={(on) => onChange(on ? [ALL] : [])} /></p>
-      {!every && <p class="actions">{names.map((each) => <Check key={each} label={each} checked={chosen.includes(each)} onChange={(on) => onChange(on ? [...chosen, each] : chosen.filter((other) => other !== each))} />)}</p>}
+      {!every && <p class="check-columns">{names.map((each) => <Check key={each} label={each} checked={chosen.includes(each)} onChange={(on) => onChange(on ? [...chosen, each] : chosen.filter((other) => other !== each))} />)}</p>}
       {problem && <p class="problem" role="alert">{problem}</p>}
     </fieldset>
   );
