@@ -234,3 +234,31 @@ def test_why_a_test_fails_repeats_nothing_of_the_test(world: World, new_page: Op
     expect(failing).to_have_text(
         ['✕ Fails It gets 301 to /new by the rule "/a"', "✕ Fails It gets 404: no rule matches"]
     )
+
+
+def test_changes_of_tests_are_discarded_one_by_one_in_the_draft(world: World, new_page: Opens) -> None:
+    """A removed, a changed and an added one; the keyboard goes on with the next, and Undo brings the change back."""
+    place = world.place()
+    keep_tests(place, ("/a", 404), ("/b", 404))
+    place.publish()
+    place.add("/x")
+    keep_tests(place, ("/b", 301), ("/c", 404))
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    files = page.get_by_role("region", name="Files beside the rules")
+
+    def tests() -> list[tuple[str, int]]:
+        return [(each["url"], each["status"]) for each in place.get("/draft/tests")["tests"]]
+
+    files.get_by_role("button", name="Discard the change of the test of /a").press("Enter")
+    expect(page.get_by_text("The change of the test of /a is discarded.")).to_be_visible()
+    expect(files.locator(".change")).to_have_count(2)
+    assert tests() == [("/b", 301), ("/c", 404), ("/a", 404)]
+    page.get_by_role("button", name="Undo").click()
+    expect(files.locator(".change.removed")).to_contain_text("/a")
+    assert tests() == [("/b", 301), ("/c", 404)]
+    for url, left in (("/b", 2), ("/c", 1)):
+        files.get_by_role("button", name=f"Discard the change of the test of {url}").press("Enter")
+        expect(files.locator(".change")).to_have_count(left)
+    assert tests() == [("/b", 404)]
+    assert violations(page) == []

@@ -23,6 +23,7 @@ import { callOfChanges, changeFilters, KEEP_CHANGES, readChangesAhead, sizeOf, t
 import { discardChanges, discardDraft, readBeforeDiscard } from "./discard.ts";
 import { Files } from "./files.tsx";
 import { FixFinding, Fixes } from "./fixes.tsx";
+import { discardTest } from "./project_tests.tsx";
 import { Moved, PublishDialog, type Subject } from "./publish.tsx";
 import { inOrder, mayRemark, MOST_REMARKS, Owners, remarkName, Remarks, ReviewBadge, Say, ToReview, Verdicts, WhoPublishes } from "./review.tsx";
 import { AlsoChanged, useShared } from "./shared.tsx";
@@ -210,7 +211,10 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
               {cards}
             </ul>
             <Pages total={diff.total} ahead={(next) => readChangesAhead(of, next)} /></>}
-          <Files items={effects?.files ?? []} />
+          <Files items={effects?.files ?? []} discard={may(of, "project", "write") ? (test) => call.run(async () => {
+            const undo = await discardTest(of, draft, test);
+            toast(`The change of the test of ${brief(test.url)} is discarded.`, () => call.run(undo));
+          }) : undefined} />
           <Fixes of={of} draft={draft} head={head} />
         </section>
         <aside class="remarks-side">

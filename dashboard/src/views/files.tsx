@@ -10,10 +10,16 @@ import { SIDES, SIGNS } from "./signs.ts";
 
 export type File = components["schemas"]["file-change.schema"];
 type Tests = NonNullable<File["tests"]>;
-type Test = Tests["items"][number];
+export type TestChange = Tests["items"][number];
 type Pair = { old: unknown; new: unknown };
 
-export function Files({ items }: { items: readonly File[] }): JSX.Element | null {
+interface FilesProps {
+  items: readonly File[];
+  /** Discard the change of a test, where one may. */
+  discard?: ((test: TestChange) => void) | undefined;
+}
+
+export function Files({ items, discard }: FilesProps): JSX.Element | null {
   if (!items.length) return null;
   return (
     <section class="panel" aria-label="Files beside the rules">
@@ -28,23 +34,25 @@ export function Files({ items }: { items: readonly File[] }): JSX.Element | null
           );
         })}
       </ul>
-      {items.map(({ file, tests }) => tests && <TestChanges key={file} tests={tests} />)}
+      {items.map(({ file, tests }) => tests && <TestChanges key={file} tests={tests} discard={discard} />)}
     </section>
   );
 }
 
-const expected = (answer: Test["old"]): string | null => answer && `${answer.status}${answer.location === null ? "" : ` ${answer.location}`}`;
+const expected = (answer: TestChange["old"]): string | null => answer && `${answer.status}${answer.location === null ? "" : ` ${answer.location}`}`;
 
-function TestChanges({ tests }: { tests: Tests }): JSX.Element {
+function TestChanges({ tests, discard }: { tests: Tests; discard: FilesProps["discard"] }): JSX.Element {
   const total = tests.added + tests.changed + tests.removed;
   return (
     <>
       <Paged items={tests.items}>
-        {({ url, change, old, new: now }, place) => {
+        {(each, place) => {
+          const { url, change, old, new: now } = each;
           const [tone, sign] = SIGNS[change] ?? ["quiet", change];
           return (
             <li class={`change ${change}`} key={`${place} ${url}`}>
-              <header><Badge tone={tone}>{sign}</Badge><Badge>Test</Badge><span class="name"><Long text={url} /></span></header>
+              <header><Badge tone={tone}>{sign}</Badge><Badge>Test</Badge><span class="name"><Long text={url} /></span>
+                {discard && <button type="button" class="button ghost small" aria-label={`Discard the change of the test of ${url}`} onClick={() => discard(each)}>Discard</button>}</header>
               <dl><div><dt>expects</dt><dd><Difference old={expected(old)} now={expected(now)} only={SIDES[change]} /></dd></div></dl>
             </li>
           );

@@ -11,10 +11,11 @@ import { tellChanged } from "../state/changes.ts";
 import { focusText } from "../state/focus.ts";
 import { useLoad } from "../state/load.ts";
 import { preview } from "../state/preview.ts";
-import { isAboutDraft, may, NO_DRAFT, P, viewPath, type Of } from "../state/project.ts";
+import { isAboutDraft, may, NO_DRAFT, noteStep, P, viewPath, type Of } from "../state/project.ts";
 import { place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { answerText, type Result } from "./answer.tsx";
+import type { TestChange } from "./files.tsx";
 
 type Test = components["schemas"]["draft-tests.schema"]["tests"][number];
 type Wanted = components["schemas"]["draft-tests-put.schema"]["tests"][number];
@@ -25,7 +26,7 @@ export function testsOf(results: readonly Result[]): Wanted[] {
     "problem" in each ? [] : [{ url: each.url, status: each.status ?? 404, ...(each.location === null ? {} : { location: each.location }) }]);
 }
 
-const bodyOf = ({ url, status, location }: Test): Wanted => ({ url, status, ...(location === null ? {} : { location }) });
+const bodyOf = ({ url, status, location }: Pick<Test, "url" | "status" | "location">): Wanted => ({ url, status, ...(location === null ? {} : { location }) });
 const isSame = (test: Test, wanted: Wanted): boolean => test.status === wanted.status && test.location === (wanted.location ?? null);
 /** Why one may not change them, where a button would be; a preview has its own words for that. */
 export const locked = (of: Of): string => (preview.value || may(of, "project", "write") ? "" : "Only those with the grant project:write may change the tests.");
@@ -55,6 +56,24 @@ export async function keepTests(of: Of, wanted: readonly Wanted[]): Promise<{ ad
   };
   const now = await read();
   return { added, replaced, failed: now.tests.filter((each) => each.problem && byUrl.has(each.url)).length, undo };
+}
+
+/** Discard the change of a test in the draft: what was removed is added again, at the end. Returns what puts the change back, as long as the draft has not changed since. */
+export async function discardTest(of: Of, draft: string, { url, old, new: now }: TestChange): Promise<() => Promise<void>> {
+  const query = { draft };
+  const { tests, head } = await get(`${P}/draft/tests`, { path: of, query });
+  const before = tests.map(bodyOf);
+  const at = now ? tests.findIndex((each) => each.url === url && each.status === now.status && each.location === now.location) : tests.length;
+  if (at < 0) throw new Error(`The test of ${url} has changed since. Nothing is discarded.`);
+  const after = [...before.slice(0, at), ...(old ? [bodyOf({ url, ...(old as Pick<Test, "status" | "location">) })] : []), ...before.slice(now ? at + 1 : at)];
+  const write = async (list: Wanted[], seen: string): Promise<string | null> => {
+    const answer = await put(`${P}/draft/tests`, { path: of, query, body: { tests: list, head: seen } });
+    noteStep(seen, answer.head);
+    tellChanged();
+    return answer.head;
+  };
+  const done = await write(after, head ?? NO_DRAFT);
+  return async () => { await write(before, done ?? NO_DRAFT); };
 }
 
 /** Return why a test fails, without what is beside it: its URL, and what it expects. */
