@@ -5,7 +5,7 @@ from collections.abc import Callable
 from playwright.sync_api import Locator, Page, expect
 
 from tests.dashboard.conftest import sign_in
-from tests.dashboard.test_editing import view
+from tests.dashboard.test_editing import hold, view
 from tests.dashboard.test_history import TSV
 from tests.dashboard.test_pages import violations
 from tests.e2e.world import Place, World
@@ -221,6 +221,22 @@ def test_on_a_phone_a_result_begins_with_its_url_and_says_a_loop_once(world: Wor
         ["/a → 301 /b", "/b → 301 /a"]
     )
     assert violations(page) == []
+
+
+def test_who_is_quicker_than_the_list_of_drafts_tests_the_draft(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/same")
+    place.add("/a", "/b")
+    page = new_page()
+    held = hold(page, "**/shop/drafts")
+    sign_in(page, world.user("admin"), view(place, "/test"))
+    page.get_by_label("URLs").fill("/a")
+    page.get_by_role("button", name="Test 1 URL").click()
+    expect(page.get_by_role("button", name="Test 1 URL")).to_be_disabled()
+    for route in held:
+        route.continue_()
+    expect(page.get_by_role("region", name="Results").get_by_text("≠ Differs")).to_be_visible()
+    expect(page.get_by_label("In the state")).to_have_value("draft")
 
 
 def test_why_a_test_fails_repeats_nothing_of_the_test(world: World, new_page: Opens) -> None:

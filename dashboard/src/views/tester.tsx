@@ -45,13 +45,17 @@ function Form({ of, url }: { of: Of; url: string }): JSX.Element {
   const [shown, setShown] = useState<Shown | null>(null);
   const call = useCall(["urls", "at"]);
   const [publishes, failure] = usePublishes(of);
+  const drafts = useDrafts(of);
+  const chosen = Boolean(url) || query.has("at");
   // A draft with changes is what people come to test, against what is published.
-  const draft = useDrafts(of).data?.items.find((each) => each.draft === (of.draft ?? "main"));
-  const begins = !url && !query.has("at") && hasChanges(draft);
-  const at = query.get("at") ?? (begins ? "draft" : "published");
-  const against = query.get("against") ?? (begins ? "published" : "");
+  const statesOf = (list: typeof drafts.data): { at: string; against: string } => {
+    const begins = !chosen && hasChanges(list?.items.find((each) => each.draft === (of.draft ?? "main")));
+    return { at: query.get("at") ?? (begins ? "draft" : "published"), against: query.get("against") ?? (begins ? "published" : "") };
+  };
+  const { at, against } = statesOf(drafts.data);
   const urls = linesOf(text);
   const test = (tested: string[]): void => call.run(async () => {
+    const { at, against } = statesOf(chosen ? null : await drafts.settled()); // a person may be quicker than the list of drafts
     const run = async (state: string): Promise<readonly Result[]> => (await post(`${P}/test`, { path: of, body: { urls: tested, at: state } })).results;
     const [results, others] = await Promise.all([run(at), against ? run(against) : null]);
     setShown({ at, against, results, others });

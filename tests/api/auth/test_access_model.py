@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -18,7 +19,7 @@ from api.auth.permissions.grants import BUILT_IN_ROLES, Grant, everywhere
 from api.auth.permissions.principal import OPERATOR, Principal, PrincipalKind
 from api.auth.tokens.new_token import NewToken
 from api.errors import ApiError, ExpiredToken, Unauthenticated, UnknownSession
-from gitstore.errors import NotFound
+from gitstore.errors import AlreadyExists, NotFound
 from tests.api.world import PASSWORD, World, world
 from tests.hashing import hashing_remembered
 from tests.rounds import rounds
@@ -216,7 +217,7 @@ class Access(RuleBasedStateMachine):
         before = self.snapshot()
         try:
             found = change() or True
-        except (ApiError, NotFound, Unauthenticated):
+        except (ApiError, AlreadyExists, NotFound, Unauthenticated):
             assert not expected or is_stale
             assert self.snapshot() == before, "a refusal changed something"
             return None
@@ -552,4 +553,4 @@ class Access(RuleBasedStateMachine):
 
 
 Access.TestCase.settings = settings(max_examples=rounds(12, 400), stateful_step_count=rounds(40, 80))
-TestAccess = Access.TestCase
+TestAccess = pytest.mark.timeout(900)(Access.TestCase)  # it is bounded by its steps; the machine may be busy
