@@ -11,9 +11,10 @@ from content.records.problem import Problem
 
 
 class StoreError(Exception):
-    """The root of all errors that the content store raises on purpose."""
+    """The root of all errors that the content store raises on purpose; `problems` has the places and fields to change."""
 
     code: ClassVar[str] = "store_error"
+    problems: tuple[Problem, ...] = ()
 
 
 def run_each(steps: Iterable[Callable[[], None]]) -> None:
@@ -66,12 +67,8 @@ class AlreadyExists(StoreError):
 
     def __init__(self, message: str, pointer: str = "") -> None:
         super().__init__(message)
-        self.pointer = pointer
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """The field to change."""
-        return (Problem(self.code, str(self), pointer=self.pointer),) if self.pointer else ()
+        if pointer:
+            self.problems = (Problem(self.code, message, pointer=pointer),)
 
 
 class DuplicateIdentity(StoreError):
@@ -80,10 +77,9 @@ class DuplicateIdentity(StoreError):
     code = "duplicate_source"
     pointer: ClassVar = "/source"
 
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """The field to change."""
-        return (Problem(self.code, str(self), pointer=self.pointer),)
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.problems = (Problem(self.code, message, pointer=self.pointer),)
 
 
 class DuplicatePath(DuplicateIdentity):

@@ -116,8 +116,7 @@ def _from_store_error(ex: store.StoreError) -> ApiError:
     status = next(_STORE_STATUS[kind] for kind in type(ex).__mro__ if kind in _STORE_STATUS)
     seconds = math.ceil(ex.seconds) if isinstance(ex, RemoteAway) else 1
     headers = {"Retry-After": str(max(seconds, 1))} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
-    problems = ex.problems if isinstance(ex, store.Invalid | store.DuplicateIdentity | store.AlreadyExists) else ()
-    error = ApiError(status, ex.code, str(ex) or "The content store refused the request.", problems, headers)
+    error = ApiError(status, ex.code, str(ex) or "The content store refused the request.", ex.problems, headers)
     return error.with_details(conflicts=list(ex.conflicts)) if isinstance(ex, store.Conflicts) else error
 
 

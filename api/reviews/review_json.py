@@ -1,10 +1,11 @@
 """The JSON objects of reviews: status, remarks and people."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from api.db.namespaces.reviews import Person, Remark, Topic
 from api.db.timestamps import dump_time
+from api.reviews.outcomes import Outcome
 from api.reviews.review import Opinion, Review, ReviewStatus
 from content.changes.diff import identity_field, item_kind
 from content.records.vocabulary import Kind
@@ -52,18 +53,20 @@ def _opinion(found: Opinion) -> dict[str, Any]:
     }
 
 
-def outcome(status: ReviewStatus | None, outdated: Sequence[Remark]) -> dict[str, Any]:
-    """Return how the review of a publish ended, with the `outdated` verdicts before the last change of what it merged."""
-    state = ReviewStatus.OUTDATED if status is ReviewStatus.NONE and outdated else status
+def outcome(found: Outcome | None) -> dict[str, Any]:
+    """Return how the review of a publish ended; None where that is not known."""
+    if found is None:
+        return {"reviewState": None, "outdatedVerdicts": []}
+    is_outdated = found.status is ReviewStatus.NONE and found.outdated
     return {
-        "reviewState": state.value if state else None,
+        "reviewState": ReviewStatus.OUTDATED.value if is_outdated else found.status.value,
         "outdatedVerdicts": [
             {
                 "action": each.action.value,
                 "by": signature(Author(each.person.display_name, each.person.email)),
                 "at": dump_time(each.at),
             }
-            for each in outdated
+            for each in found.outdated
         ],
     }
 

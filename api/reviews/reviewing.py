@@ -26,18 +26,14 @@ from api.db.namespaces.reviews import (
     find_last_remarks,
     find_last_steps,
     find_remarks,
-    has_verdicts,
 )
 from api.db.namespaces.upstreams import find_upstream
 from api.db.timestamps import Clock, utc_now
 from api.errors import Forbidden
 from api.reviews.review import (
     Review,
-    ReviewStatus,
     find_involved,
     latest_verdicts,
-    outcome_of,
-    outdated_verdicts,
     select_thread,
     summarize_review,
     with_token_owners,
@@ -46,7 +42,6 @@ from api.reviews.reviewers import VERDICT_GRANT, find_caller, find_owners, lapse
 from gitstore.drafts.drafts import stale_head
 from gitstore.errors import StaleDraft, StoreError
 from gitstore.git.repository import Author
-from gitstore.history.merged_commits import MergedCommits
 from gitstore.layout import PROPOSAL_PREFIX, CommitId
 from gitstore.publish.approval import Verdict
 from gitstore.publish.authorship import ReviewSubject
@@ -209,42 +204,6 @@ class Reviews:
         """Return the remarks on these commits in a project, oldest first: the conversation that led to a publish."""
         with self.database.reading() as connection:
             return find_remarks(connection, namespace, project, commits)
-
-    def find_outcomes(self, namespace: str, project: str, commits: Collection[str]) -> dict[str, ReviewStatus]:
-        """Return how the review of each of these commits ended; none while the database is unavailable."""
-        try:
-            remarks = self.remarks_on(namespace, project, commits) if commits else []
-        except (StateBusy, StateBroken) as ex:
-            _log.warning("reviews_not_read", exc_info=ex)
-            return {}
-        by_head: dict[str, list[Remark]] = {commit: [] for commit in commits}
-        for remark in remarks:
-            by_head[remark.head].append(remark)
-        return {head: outcome_of(found) for head, found in by_head.items()}
-
-    def has_verdicts(self, namespace: str, project: str) -> bool:
-        """Tell whether a project has ever had a verdict; false while the database is unavailable."""
-        try:
-            with self.database.reading() as connection:
-                return has_verdicts(connection, namespace, project)
-        except (StateBusy, StateBroken) as ex:
-            _log.warning("reviews_not_read", exc_info=ex)
-            return False
-
-    def find_outdated(
-        self, namespace: str, project: str, branches: Mapping[CommitId, MergedCommits]
-    ) -> dict[CommitId, list[Remark]]:
-        """Return the verdicts on earlier commits of what each publish merged; none while the database is unavailable."""
-        commits = frozenset().union(*(each.commits for each in branches.values()))
-        try:
-            remarks = self.remarks_on(namespace, project, commits)
-        except (StateBusy, StateBroken) as ex:
-            _log.warning("reviews_not_read", exc_info=ex)
-            return {}
-        return {
-            version: outdated_verdicts([each for each in remarks if each.head in branch.commits], branch.head)
-            for version, branch in branches.items()
-        }
 
     def last_remarks(self, namespace: str, name: str) -> list[Remark]:
         """Return the newest remarks on a proposal that may be gone, newest first; none while the database is unavailable."""

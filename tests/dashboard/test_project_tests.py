@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import hold, view
@@ -102,6 +102,28 @@ def test_a_failing_test_is_reached_from_the_draft_and_takes_the_new_answer(world
     sign_in(page, world.user("viewer"), view(place, "/test"))
     expect(listed_tests(page)).to_contain_text("Only those with the grant project:write may change the tests")
     expect(listed_tests(page).get_by_role("button", name="Take the new answer")).to_have_count(0)
+
+
+def test_a_test_that_is_written_is_said_to_be_so_where_it_cannot_be_read_again(world: World, new_page: Opens) -> None:
+    place = world.place()
+    keep_tests(place, ("/a", 404))
+    place.add("/a", "/right")
+    page = new_page(refused=503)
+    sign_in(page, world.user("admin"), view(place, "/test"))
+    written = list[str]()
+
+    def refuse_reads(route: Route) -> None:
+        if route.request.method == "PUT":
+            written.append(route.request.url)
+        if written and route.request.method == "GET":
+            route.fulfill(status=503, json={"error": {"code": "busy", "message": "Busy."}})
+        else:
+            route.fallback()
+
+    page.route("**/draft/tests?*", refuse_reads)
+    listed_tests(page).get_by_role("button", name="Take the new answer of /a").click()
+    expect(page.get_by_text("The test of /a expects what the draft answers")).to_be_visible()
+    assert [(each["url"], each["status"]) for each in place.get("/draft/tests")["tests"]] == [("/a", 301)]
 
 
 def test_a_publisher_reads_why_answers_cannot_be_kept_where_the_button_would_be(world: World, new_page: Opens) -> None:

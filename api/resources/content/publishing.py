@@ -10,7 +10,7 @@ from falcon import MEDIA_JSON
 from falcon.asgi import Request, Response
 
 from api.auth.permissions.principal import as_principal
-from api.db.namespaces.reviews import DraftKey, Origin, Remark
+from api.db.namespaces.reviews import DraftKey, Origin
 from api.errors import ApiError, Forbidden, bad_request
 from api.http.guard.access import author_of, grants, principal_of, readable_kinds, require
 from api.http.guard.content_body import read_content, read_optional_content
@@ -23,7 +23,7 @@ from api.http.response.paging import write_window
 from api.http.response.redaction import redact_conflicts, redact_problems
 from api.http.response.signed_replies import ManifestSigner
 from api.reviews import review_json
-from api.reviews.review import ReviewStatus
+from api.reviews.outcomes import find_outcomes
 from api.reviews.reviewing import Override, Reviews
 from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.convergence import DEFAULT_WAIT, MAX_WAIT, Convergence
@@ -32,14 +32,12 @@ from content.changes.diff import item_kind
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import Conflicts, Invalid, StoreError
-from gitstore.layout import CommitId
 from gitstore.publish.advance import PublishResult
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.store import Store
 
 # seconds to read a long history that is not cached yet; the next request continues from there
 _READ_TIMEOUT = 10.0
-_UNDECIDED = frozenset({ReviewStatus.NONE, ReviewStatus.REQUESTED})
 
 
 class Publish:
@@ -177,25 +175,12 @@ class History:
     async def _with_reviews(
         self, namespace: str, project: str, items: Iterable[dict[str, Any]]
     ) -> list[dict[str, Any]]:
-        """Return publishes, each with how the review of what it merged ended, and the verdicts before its last change."""
+        """Return publishes, each with how the review of what it merged ended."""
         publishes = list(items)
-        heads = {head for each in publishes if (head := each["mergedHead"])}
-        states = await run_in_thread(self._reviews.find_outcomes, namespace, project, heads)
-        undecided = {each["version"] for each in publishes if states.get(each["mergedHead"]) in _UNDECIDED}
-        outdated = await self._find_outdated(namespace, project, undecided)
-        return [
-            {**each, **review_json.outcome(states.get(each["mergedHead"]), outdated.get(each["version"], ()))}
-            for each in publishes
-        ]
-
-    async def _find_outdated(
-        self, namespace: str, project: str, versions: Collection[CommitId]
-    ) -> dict[CommitId, list[Remark]]:
-        """Return the verdicts on earlier commits of these publishes; a project without verdicts reads no commits."""
-        if not versions or not await run_in_thread(self._reviews.has_verdicts, namespace, project):
-            return {}
-        branches = await run_in_thread(self._store.publishes.list_merged_commits, namespace, versions)
-        return await run_in_thread(self._reviews.find_outdated, namespace, project, branches)
+        merged = {each["version"]: head for each in publishes if (head := each["mergedHead"])}
+        database = self._reviews.database
+        found = await run_in_thread(find_outcomes, database, self._store, namespace, project, merged)
+        return [{**each, **review_json.outcome(found.get(each["version"]))} for each in publishes]
 
     async def _write_rule_history(
         self, req: Request, resp: Response, namespace: str, project: str, kind: Kind, identity: str

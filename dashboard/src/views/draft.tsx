@@ -212,7 +212,7 @@ function Open({ of, draft, head, state, diff, lose, end, effects, thread, earlie
             </ul>
             <Pages total={diff.total} ahead={(next) => readChangesAhead(of, next)} /></>}
           <Files items={effects?.files ?? []} discard={may(of, "project", "write") ? (test) => call.run(async () => {
-            const undo = await discardTest(of, draft, test);
+            const undo = await discardTest({ ...of, draft }, test);
             toast(`The change of the test of ${brief(test.url)} is discarded.`, () => call.run(undo));
           }) : undefined} />
           <Fixes of={of} draft={draft} head={head} />

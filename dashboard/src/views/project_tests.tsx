@@ -31,10 +31,28 @@ const isSame = (test: Test, wanted: Wanted): boolean => test.status === wanted.s
 /** Why one may not change them, where a button would be; a preview has its own words for that. */
 export const locked = (of: Of): string => (preview.value || may(of, "project", "write") ? "" : "Only those with the grant project:write may change the tests.");
 
-/** Write tests into the draft, each in the place of those of its URL; return how many were added, replaced, and fail there now,
- * and what writes those before again, unless the draft has changed since. */
-export async function keepTests(of: Of, wanted: readonly Wanted[]): Promise<{ added: number; replaced: number; failed: number; undo: () => Promise<void> }> {
-  const query = { draft: of.draft ?? "main" };
+const draftOf = (of: Of): { draft: string } => ({ draft: of.draft ?? "main" });
+
+/** Write all tests of the draft, unless it has changed since it was read at a head; returns its head now. */
+async function writeTests(of: Of, list: readonly Wanted[], seen: string | null): Promise<string | null> {
+  const answer = await put(`${P}/draft/tests`, { path: of, query: draftOf(of), body: { tests: [...list], head: seen ?? NO_DRAFT } });
+  noteStep(seen, answer.head);
+  tellChanged();
+  return answer.head;
+}
+
+interface Kept {
+  added: number;
+  replaced: number;
+  /** How many fail in the draft; 0 where that could not be read. */
+  failed: number;
+  /** Write those before again, unless the draft has changed since. */
+  undo: () => Promise<void>;
+}
+
+/** Write tests into the draft, each in the place of those of its URL. */
+export async function keepTests(of: Of, wanted: readonly Wanted[]): Promise<Kept> {
+  const query = draftOf(of);
   const read = () => get(`${P}/draft/tests`, { path: of, query });
   const { tests, head, problems } = await read();
   // To a file with errors nothing can be added: the service says so.
@@ -48,32 +66,21 @@ export async function keepTests(of: Of, wanted: readonly Wanted[]): Promise<{ ad
   });
   const replaced = new Set(tests.flatMap((each) => { const own = byUrl.get(each.url); return own && !isSame(each, own) ? [each.url] : []; })).size;
   const added = left.size;
-  const write = (list: readonly Wanted[], seen: string): Promise<{ head: string | null }> => put(`${P}/draft/tests`, { path: of, query, body: { tests: [...list], head: seen } });
-  const done = await write([...kept, ...left.values()], head ?? NO_DRAFT);
-  const undo = async (): Promise<void> => {
-    await write(tests.map(bodyOf), done.head ?? NO_DRAFT);
-    tellChanged();
-  };
-  const now = await read();
-  return { added, replaced, failed: now.tests.filter((each) => each.problem && byUrl.has(each.url)).length, undo };
+  const done = await writeTests(of, [...kept, ...left.values()], head);
+  const undo = async (): Promise<void> => { await writeTests(of, tests.map(bodyOf), done); };
+  const now = await read().catch(() => null); // they are written, whatever becomes of this read
+  return { added, replaced, failed: now?.tests.filter((each) => each.problem && byUrl.has(each.url)).length ?? 0, undo };
 }
 
 /** Discard the change of a test in the draft: what was removed is added again, at the end. Returns what puts the change back, as long as the draft has not changed since. */
-export async function discardTest(of: Of, draft: string, { url, old, new: now }: TestChange): Promise<() => Promise<void>> {
-  const query = { draft };
-  const { tests, head } = await get(`${P}/draft/tests`, { path: of, query });
+export async function discardTest(of: Of, { url, old, new: now }: TestChange): Promise<() => Promise<void>> {
+  const { tests, head } = await get(`${P}/draft/tests`, { path: of, query: draftOf(of) });
   const before = tests.map(bodyOf);
   const at = now ? tests.findIndex((each) => each.url === url && each.status === now.status && each.location === now.location) : tests.length;
   if (at < 0) throw new Error(`The test of ${url} has changed since. Nothing is discarded.`);
   const after = [...before.slice(0, at), ...(old ? [bodyOf({ url, ...(old as Pick<Test, "status" | "location">) })] : []), ...before.slice(now ? at + 1 : at)];
-  const write = async (list: Wanted[], seen: string): Promise<string | null> => {
-    const answer = await put(`${P}/draft/tests`, { path: of, query, body: { tests: list, head: seen } });
-    noteStep(seen, answer.head);
-    tellChanged();
-    return answer.head;
-  };
-  const done = await write(after, head ?? NO_DRAFT);
-  return async () => { await write(before, done ?? NO_DRAFT); };
+  const done = await writeTests(of, after, head);
+  return async () => { await writeTests(of, before, done); };
 }
 
 /** Return why a test fails, without what is beside it: its URL, and what it expects. */
@@ -109,18 +116,12 @@ export function ProjectTests({ of, draft }: { of: Of; draft: string }): JSX.Elem
     const [result] = results;
     if (result && "problem" in result) throw new Error(`The test of ${url} is not changed: ${result.problem.message}`);
     const { undo } = await keepTests(of, testsOf(results));
-    tellChanged();
     toast(`The test of ${url} expects what the draft answers: ${answerText(result)}.`, () => call.run(undo));
   });
   const drop = (test: Test): void => call.run(async () => {
-    const write = async (list: readonly Test[], seen: string | null): Promise<string | null> => {
-      const answer = await put(`${P}/draft/tests`, { path: of, query: { draft }, body: { tests: list.map(bodyOf), ...(seen ? { head: seen } : {}) } });
-      tellChanged();
-      return answer.head;
-    };
-    const now = await write(tests.filter((each) => each !== test), head);
+    const now = await writeTests({ ...of, draft }, tests.filter((each) => each !== test).map(bodyOf), head);
     // Where the draft has changed since, the service says so, and nothing of others is lost.
-    toast(`The test of ${test.url} is removed in the draft.`, () => call.run(async () => { await write(tests, now); }));
+    toast(`The test of ${test.url} is removed in the draft.`, () => call.run(async () => { await writeTests({ ...of, draft }, tests.map(bodyOf), now); }));
   });
   return (
     <section aria-labelledby="project-tests">

@@ -73,15 +73,15 @@ interface ToReviewProps {
 
 /** What leads to the form of a review, at the end of a long page: to give it where it is awaited, or to ask for it. */
 export function ToReview({ parts, publishes }: ToReviewProps): JSX.Element | null {
-  const decides = parts.find(({ review }) => mayDecide(review) && (review?.state === "requested" || (review?.required && review.state !== "approved")));
-  const goal = decides ?? parts.find(({ of, review }) => review && mayEdit(of) && !["requested", "approved"].includes(review.state) && (review.required || !publishes));
+  const awaited = parts.find(({ review }) => mayDecide(review) && (review?.state === "requested" || (review?.required && review.state !== "approved")));
+  const goal = awaited ?? parts.find(({ of, review }) => review && mayEdit(of) && !["requested", "approved"].includes(review.state) && (review.required || !publishes));
   if (!goal) return null;
   const lead = (): void => {
     const field = document.querySelector<HTMLElement>(`${goal.within ?? ""} .remarks-side .say textarea`);
     field?.focus();
     field?.scrollIntoView({ block: "center" });
   };
-  return <Button kind={publishes && !goal.review?.required ? "plain" : "primary"} onClick={lead}>{decides ? "Review" : "Ask for a review …"}</Button>;
+  return <Button kind={publishes && !goal.review?.required ? "plain" : "primary"} onClick={lead}>{awaited ? "Review" : "Ask for a review …"}</Button>;
 }
 
 /** How many remarks are read at first, and more of with each look at earlier ones. */

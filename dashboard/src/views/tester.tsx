@@ -6,7 +6,6 @@ import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Long } from "../components/basics.tsx";
 import { Check, Refusal, TextArea, useCall } from "../components/form.tsx";
 import { Paged } from "../components/table.tsx";
-import { tellChanged } from "../state/changes.ts";
 import { useKept } from "../state/kept.ts";
 import { keyOf, may, ofView, P, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
@@ -100,7 +99,6 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
   const tests = testsOf(results);
   const keep = (): void => call.run(async () => {
     setKept(await keepTests(of, tests));
-    tellChanged();
   });
   const [kept, setKept] = useState<Awaited<ReturnType<typeof keepTests>> | null>(null);
   useEffect(() => setKept(null), [results]);

@@ -17,7 +17,7 @@ class Put:
 
     With `replaces` (an id) it replaces that record, which must exist; with `create` no record may have its identity;
     with neither, it is created, or replaces the record with its identity. `etag`, where given, must still match.
-    A page that names no content file keeps the one that it has, unless it `is_inline`.
+    A page that names no content file keeps its file, unless it `is_inline`.
     """
 
     kind: Kind

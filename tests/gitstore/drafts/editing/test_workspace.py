@@ -89,11 +89,11 @@ def _apply(model: Model, edit: Edit) -> None:
         before = model[edit.kind][found[edit.id]]
         edit = Put(edit.kind, record_of(edit.kind, {**before.fields(), **edit.fields}), edit.id)
     if edit.create and edit.record.id in found:
-        raise DuplicateIdentity
+        raise DuplicateIdentity("")
     if edit.replaces and edit.replaces not in found:
         raise NotFound
     if edit.replaces and edit.record.id in found and edit.record.id != edit.replaces:
-        raise DuplicateIdentity
+        raise DuplicateIdentity("")
     if edit.replaces:
         del model[edit.kind][found[edit.replaces]]
     model[edit.kind][edit.record.identity] = edit.record
